@@ -31,14 +31,17 @@ def read_pinned() -> dict[str, list[str]]:
 def write_pinned(found: dict[str, list[str]]) -> None:
     """Replace the sentences of the tests in ``found``; leave those of other tests as they are.
 
-    Several workers of one run may write at once, so the file is locked meanwhile.
+    Several workers of one run may write at once, so the file is locked meanwhile. Others read it
+    without the lock, so the new text takes its place in one step.
     """
     with PINNED.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         pinned = {**read_pinned(), **found}
         kept = {name: pinned[name] for name in sorted(pinned) if pinned[name]}
         text = json.dumps(kept, ensure_ascii=False, indent=1)
-        PINNED.write_text(text + "\n", encoding="utf-8")
+        new = PINNED.with_suffix(".new")
+        new.write_text(text + "\n", encoding="utf-8")
+        new.replace(PINNED)
 
 
 class Sentences:

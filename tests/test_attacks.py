@@ -54,7 +54,7 @@ def run(monkeypatch, *words):
 
 
 @pytest.mark.parametrize("kind", ["external link", "soft link", "external storage", "virtual"])
-def test_hdf5_files_lead_to_no_other_file(tmp_path, kind):
+def test_hdf5_files_lead_to_no_other_file(tmp_path, kind, sentences):
     h5py = pytest.importorskip("h5py")
     (tmp_path / "secret").write_bytes(b"root:x:0:0")
     with h5py.File(tmp_path / "other.h5", "w") as file:
@@ -72,8 +72,9 @@ def test_hdf5_files_lead_to_no_other_file(tmp_path, kind):
             layout = h5py.VirtualLayout((3,), "f8")
             layout[:] = h5py.VirtualSource(str(tmp_path / "other.h5"), "x", (3,))
             group.create_virtual_dataset("u2", layout)
-    with pytest.raises(ValueError, match=r"which (is|are) not (read|followed)"):
+    with pytest.raises(ValueError) as error:  # noqa: PT011
         decoder.hdf5((tmp_path / "x.h5").read_bytes(), 1 << 40)
+    sentences.check(str(error.value))
 
 
 def test_a_parquet_file_that_ends_its_decoder_ends_nothing_else(tmp_path):
@@ -106,7 +107,7 @@ def test_slices_of_a_parquet_file_are_those_of_the_table(tmp_path):
     np.testing.assert_array_equal(batch.scores, table["plda"])
 
 
-def test_durations_are_metadata_and_categories_no_scores(tmp_path):
+def test_durations_are_metadata_and_categories_no_scores(tmp_path, sentences):
     common = {"enrol": ["a", "b"], "test": ["c", "d"], "label": ["target", "nontarget"]}
     lasting = pl.Series([1_500_000, None]).cast(pl.Duration("us"))
     pl.DataFrame({**common, "s": [1.0, 2.0], "lasting": lasting}).write_parquet(tmp_path / "d")
@@ -114,15 +115,17 @@ def test_durations_are_metadata_and_categories_no_scores(tmp_path):
     assert result.to_list() == ["PT1.5S", ""]
     ranks = pl.Series(["1", "2"]).cast(pl.Categorical)
     pl.DataFrame({**common, "s": ranks}).write_parquet(tmp_path / "c")
-    with pytest.raises(InputError, match="one per system, found enrol, test, label, s"):
+    with pytest.raises(InputError) as error:
         read_scores(tmp_path / "c")
+    sentences.check(str(error.value))
 
 
-def test_zero_bytes_in_names_are_refused_where_a_format_has_none(tmp_path):
+def test_zero_bytes_in_names_are_refused_where_a_format_has_none(tmp_path, sentences):
     pytest.importorskip("h5py")
     voices = Embeddings(np.eye(2, 3), ["s", "t"], ["a\0b", "c"])
-    with pytest.raises(InputError, match="HDF5 cannot hold these names"):
+    with pytest.raises(InputError) as error:
         write(voices, tmp_path / "x.h5")
+    sentences.check(str(error.value).partition(" (")[0])
     assert not list(tmp_path.iterdir())
     write(voices, tmp_path / "x.npz")
     again = read_embeddings(tmp_path / "x.npz")
@@ -174,11 +177,11 @@ def commanded(script, one, tmp_path, *more, **options):
         return anonymise([one], tmp_path / "out", External(command, **options), suffix=".wav")
 
 
-def test_names_stay_names_in_commands(odd, tmp_path):
+def test_names_stay_names_in_commands(odd, tmp_path, sentences):
     result = commanded(
         'cp "$1" "$2"; echo "$3" > ' + f"{tmp_path}/seen", odd, tmp_path, "{speaker}"
     )
-    assert "expected a speaker that is no option" in result.failures[0]
+    sentences.check(result.failures[0])
     result = commanded(
         'cp "$1" "$2"; echo "$3" > ' + f"{tmp_path}/seen", odd, tmp_path, "--speaker={speaker}"
     )
@@ -187,15 +190,16 @@ def test_names_stay_names_in_commands(odd, tmp_path):
     assert (tmp_path / "out/-rf/{speaker}.wav").read_bytes() == odd.path.read_bytes()
 
 
-def test_commands_say_what_they_like_and_end_in_time(odd, tmp_path):
+def test_commands_say_what_they_like_and_end_in_time(odd, tmp_path, sentences):
     result = commanded(r"printf '\377 odd' >&2; exit 3", odd, tmp_path)
     assert result.failures[0].endswith("exit code 3: \ufffd odd")
     began = time.monotonic()
     result = commanded("sleep 60 & sleep 60", odd, tmp_path, timeout=0.3)
     assert "timed out" in result.failures[0]
     assert time.monotonic() - began < 30
-    with pytest.raises(InputError, match="quotes that are closed"):
+    with pytest.raises(InputError) as error:
         External("tool ' {input} {output}")
+    sentences.check(str(error.value))
 
 
 def test_an_encoder_in_python_is_known_by_its_module(tmp_path, monkeypatch):
@@ -220,14 +224,15 @@ def test_a_config_of_names_that_are_no_utf8(tmp_path, monkeypatch, capsys):
     np.savez(tmp_path / "x.npz", tar=np.arange(4.0), non=np.arange(4.0) - 2)
     os.rename(tmp_path / "x.npz", os.fsencode(tmp_path) + b"/\xff.npz")
     assert run(monkeypatch, "init", tmp_path) == 1
-    assert capsys.readouterr().err.endswith("expected file names in UTF-8, found others\n")
+    assert "UTF-8, found others" in capsys.readouterr().err
     assert not (tmp_path / "assessment.toml").exists()
 
 
-def test_replicates_have_a_bound(monkeypatch, tmp_path):
+def test_replicates_have_a_bound(monkeypatch, tmp_path, sentences):
     target, nontarget = np.arange(5.0), np.arange(9.0) - 3
-    with pytest.raises(InputError, match="at most 1000000 replicates, found 1000000001"):
+    with pytest.raises(InputError) as error:
         um.evaluate((target, nontarget), replicates=1_000_000_001)
+    sentences.check(str(error.value))
     (tmp_path / "c.toml").write_text("[intervals]\nreplicates = 100000000000\n")
     with pytest.raises(InputError, match=r"intervals\.replicates"):
         load_config(tmp_path / "c.toml")
@@ -334,7 +339,9 @@ def test_sessions_of_one_speaker_each_are_assessed(tmp_path):
     assert [one.sentence for one in result.failures if "OO_WITHIN" in one.sentence] == []
 
 
-def test_what_an_assessment_needs_is_looked_for_beforehand(tmp_path, monkeypatch, capsys):
+def test_what_an_assessment_needs_is_looked_for_beforehand(
+    tmp_path, monkeypatch, capsys, sentences
+):
     text = voices(tmp_path)
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\0")
     for change, said in (
@@ -345,8 +352,9 @@ def test_what_an_assessment_needs_is_looked_for_beforehand(tmp_path, monkeypatch
         with pytest.raises(InputError, match=said):
             check_inputs(load_config(tmp_path / "a.toml"))
     (tmp_path / "a.toml").write_text(f"{text}[legal.attributes]\nage = [30]\n")
-    with pytest.raises(InputError, match=r"legal\.attributes: original: no column age"):
+    with pytest.raises(InputError) as error:
         check_inputs(load_config(tmp_path / "a.toml"))
+    sentences.check(str(error.value))
     before = sorted(tmp_path.iterdir())
     assert run(monkeypatch, "assess", tmp_path / "a.toml", "--validate") == 1
     assert capsys.readouterr().err.count("\n") == 1

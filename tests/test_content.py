@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.helpers import other_content
+from tests.helpers.notices import steady
 from tests.helpers.populations import hum, named_speakers
 from tests.scoring.jobs import NUMBERS, RANGES, total
 
@@ -148,12 +149,13 @@ def test_back_ends_registered_under_one_name(tmp_path):
         assert min(first) < min(second)
 
 
-def test_shards_of_embed(tmp_path):
+def test_shards_of_embed(tmp_path, sentences):
     """Whoever is asked while a run goes on notices an encoder that changed, too."""
     from unmask.speech import embedding
 
-    with pytest.raises(InputError, match="encoder numpy:sort: changed while it was used"):
+    with pytest.raises(InputError) as error:
         embedding._once("numpy:sort", "of another day", "cpu")
+    sentences.check(steady(error.value))
     corpus = speak(tmp_path / "corpus")
     vectors = []
     for turn in (0, 1):
@@ -163,7 +165,7 @@ def test_shards_of_embed(tmp_path):
     assert not np.array_equal(*vectors)
 
 
-def test_recordings_that_were_protected_once(tmp_path, monkeypatch):
+def test_recordings_that_were_protected_once(tmp_path, monkeypatch, sentences):
     """A run that goes on protects what changed, and what was removed or replaced since."""
     state = tmp_path / "state"
     monkeypatch.setattr(
@@ -191,8 +193,9 @@ def test_recordings_that_were_protected_once(tmp_path, monkeypatch):
     (corpus / "p0" / "p0-0.wav").write_bytes(b"no audio")
     shutil.rmtree(corpus / "p3")
     result = anonymise(recordings(corpus), out, method)
-    assert result.failures[0].endswith("p0-0.flac is of an earlier run")
-    assert result.remarks[-1].endswith("p3-0.flac: of no recording of this run (2 such files)")
+    assert "p0-0.flac" in result.failures[0]
+    assert "p3-0.flac" in result.remarks[-1]
+    sentences.check(steady(result.failures[0]), result.remarks[-1])
 
 
 TOOL = """
@@ -268,27 +271,29 @@ class TestTrain:
             with pytest.raises(KeyboardInterrupt):
                 train(*given, **options)
 
-    def test_a_finished_encoder_of_other_recordings_is_refused(self, tmp_path):
+    def test_a_finished_encoder_of_other_recordings_is_refused(self, tmp_path, sentences):
         corpus = speak(tmp_path / "corpus")
         train(recordings(corpus), tmp_path / "e", recipe=self.recipe)
         speak(corpus, turn=1)
-        with pytest.raises(InputError, match=r"or one with recordings .*, found"):
+        with pytest.raises(InputError) as error:
             train(recordings(corpus), tmp_path / "e", recipe=self.recipe)
+        sentences.check(steady(error.value))
 
-    def test_a_checkpoint_of_other_recordings_is_refused(self, tmp_path, monkeypatch):
+    def test_a_checkpoint_of_other_recordings_is_refused(self, tmp_path, monkeypatch, sentences):
         """And decoded samples of others are not taken when the first ones are back."""
         corpus = speak(tmp_path / "corpus")
         whole = train(recordings(corpus), tmp_path / "whole", recipe=self.recipe)
         self.stopped(monkeypatch, recordings(corpus), tmp_path / "e", recipe=self.recipe)
         shutil.copytree(corpus, tmp_path / "kept", copy_function=shutil.copy2)
         speak(corpus, turn=1)
-        with pytest.raises(InputError, match="expected a checkpoint with recordings"):
+        with pytest.raises(InputError) as error:
             train(recordings(corpus), tmp_path / "e", recipe=self.recipe)
+        sentences.check(steady(error.value))
         shutil.copytree(tmp_path / "kept", corpus, dirs_exist_ok=True, copy_function=shutil.copy2)
         assert train(recordings(corpus), tmp_path / "e", recipe=self.recipe).curve == whole.curve
 
     @pytest.mark.parametrize("what", ["noise", "responses"])
-    def test_other_noise_and_rooms_are_refused(self, tmp_path, what):
+    def test_other_noise_and_rooms_are_refused(self, tmp_path, what, sentences):
         corpus, path = speak(tmp_path / "corpus"), tmp_path / "more" / "a.wav"
         path.parent.mkdir()
         soundfile.write(path, hum(50.0, 1), RATE)
@@ -297,10 +302,11 @@ class TestTrain:
         train(recordings(corpus), tmp_path / "e", recipe=recipe)
         with other_content(path):
             soundfile.write(path, hum(60.0, 1), RATE)
-        with pytest.raises(InputError, match=f"or one with files of {what}"):
+        with pytest.raises(InputError) as error:
             train(recordings(corpus), tmp_path / "e", recipe=recipe)
+        sentences.check(steady(error.value))
 
-    def test_weights_that_changed_are_refused_everywhere(self, tmp_path):
+    def test_weights_that_changed_are_refused_everywhere(self, tmp_path, sentences):
         corpus, e = speak(tmp_path / "corpus"), tmp_path / "e"
         train(recordings(corpus), e, recipe=self.recipe)
         with other_content(e / "weights.safetensors") as path:
@@ -312,8 +318,9 @@ class TestTrain:
             lambda: train(recordings(corpus), e, recipe=self.recipe),
             lambda: train(recordings(corpus), tmp_path / "b", recipe=self.recipe, start=str(e)),
         ):
-            with pytest.raises(InputError, match=r"sha256 .* of the card, found"):
+            with pytest.raises(InputError) as error:
                 use()
+            sentences.check(steady(error.value))
 
 
 def interrupted(function):
@@ -372,7 +379,7 @@ def test_onnx_keeps_the_names_of_its_files_so(tmp_path):
     assert fingerprint_of(str(path)) != before
 
 
-def test_python_that_changed_is_refused(tmp_path, monkeypatch):
+def test_python_that_changed_is_refused(tmp_path, monkeypatch, sentences):
     """Python itself takes compiled code of other source, of the same size and time, for it."""
     monkeypatch.syspath_prepend(tmp_path)
     module = tmp_path / "changing.py"
@@ -381,11 +388,13 @@ def test_python_that_changed_is_refused(tmp_path, monkeypatch):
     assert first.encode([np.ones(9, np.float32)]).tolist() == [[1, 1]]
     with other_content(module):
         module.write_text("SCALE = 2\ndef encode(x): return SCALE * x[:2]\n")
-    with pytest.raises(InputError, match=r"changing\.py: changed since it was imported"):
+    with pytest.raises(InputError) as error:
         load_encoder("changing:encode")
+    sentences.check(steady(error.value))
     monkeypatch.delitem(sys.modules, "changing")
-    with pytest.raises(InputError, match=r"changing\.py: other source was compiled: remove .*pyc"):
+    with pytest.raises(InputError) as error:
         fingerprint_of("changing:encode")
+    sentences.check(steady(error.value))
     shutil.rmtree(tmp_path / "__pycache__")
     monkeypatch.delitem(sys.modules, "changing")
     second = load_encoder("changing:encode")

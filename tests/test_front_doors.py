@@ -26,32 +26,38 @@ def test_embeddings_of_a_frame(frame):
     np.testing.assert_array_equal(read.vectors, np.array(frame["embedding"].to_list()))
 
 
-def test_a_frame_without_vectors_is_refused(frame):
-    with pytest.raises(um.InputError, match=r"table: expected .*, found utterance, speaker"):
+def test_a_frame_without_vectors_is_refused(frame, sentences):
+    with pytest.raises(um.InputError) as error:
         um.read_embeddings(frame.drop("embedding"))
+    sentences.check(str(error.value))
 
 
 @pytest.mark.parametrize("name", ["linkability", "singling_out", "pseudonymisation", "score"])
-def test_functions_of_embeddings_name_the_reader_of_frames(name, frame):
-    with pytest.raises(um.InputError, match=rf"^{name}: expected embeddings.*read_embeddings"):
+def test_functions_of_embeddings_name_the_reader_of_frames(name, frame, sentences):
+    with pytest.raises(um.InputError) as error:
         getattr(um, name)(frame, frame)
+    sentences.check(str(error.value))
 
 
-def test_an_unknown_option_is_refused_by_the_function_called():
+def test_an_unknown_option_is_refused_by_the_function_called(sentences):
     data = pl.DataFrame({"score": [1.0, 0.0], "label": ["target", "nontarget"]})
     wanted = r"^evaluate\(\) has no option 'n_boot'; did you mean 'replicates'\?$"
     with pytest.raises(TypeError, match=wanted):
         um.evaluate(data, n_boot=3)
-    with pytest.raises(TypeError, match="did you mean 'level'"):
+    with pytest.raises(TypeError) as error:
         um.evaluate(data, leve=0.9)
+    sentences.check(str(error.value))
     for given in (([1.0], [0.0]), data):
-        with pytest.raises(TypeError, match=r"mean battery=um.Battery\(p_target=…\)"):
+        with pytest.raises(TypeError) as error:
             um.evaluate(given, ptarget=0.1)
+        sentences.check(str(error.value))
     pairs = {"a": ([1.0], [0.0]), "b": ([1.0], [0.0])}
-    with pytest.raises(TypeError, match=r"^compare\(\) has no option 'bootstrap'.*'replicates'"):
+    with pytest.raises(TypeError) as error:
         um.compare(pairs, bootstrap=10)
-    with pytest.raises(um.InputError, match=r"two systems, such as \{.*found system"):
+    sentences.check(str(error.value))
+    with pytest.raises(um.InputError) as error:
         um.compare(([1.0], [0.0]), ([1.0], [0.0]))
+    sentences.check(str(error.value))
     with pytest.raises(um.InputError, match=r"columns=\{.label.: .same.\}"):
         um.evaluate(pl.DataFrame({"enrol": ["a"], "test": ["b"], "score": [1.0], "same": ["SS"]}))
 

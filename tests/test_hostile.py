@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from fuzz.__main__ import CORPUS
+from tests.helpers.notices import steady
 
 import unmask as um
 from unmask.assessment.cache import Work
@@ -29,18 +30,20 @@ def table(path, header, rows):
 ROWS = [f"e{i},t{i},{('nontarget', 'target')[i % 2]},f,m,0.{i}" for i in range(1, 7)]
 
 
-def test_columns_that_differ_in_case_alone_do_not_become_one(tmp_path):
+def test_columns_that_differ_in_case_alone_do_not_become_one(tmp_path, sentences):
     path = table(tmp_path / "x.csv", "enrol,test,label,Sex,sex,plda", ROWS)
-    with pytest.raises(InputError, match="found 'Sex' and 'sex'"):
+    with pytest.raises(InputError) as error:
         read_scores(path)
+    sentences.check(str(error.value))
 
 
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "9" * 400])
-def test_numbers_that_overflow_are_refused_and_infinite_ones_are_not(tmp_path, number):
+def test_numbers_that_overflow_are_refused_and_infinite_ones_are_not(tmp_path, number, sentences):
     good = [f"e{i} t{i} 0.{i} target" for i in range(5)]
     (tmp_path / "x").write_text("\n".join([*good, f"a b {number} nontarget"]) + "\n")
-    with pytest.raises(InputError, match="line 6: expected a number that double precision holds"):
+    with pytest.raises(InputError) as error:
         read_scores(tmp_path / "x")
+    sentences.check(str(error.value))
     (tmp_path / "x").write_text("\n".join([*good, "a b -inf nontarget"]) + "\n")
     assert len(read_scores(tmp_path / "x")) == 6
 
@@ -52,10 +55,11 @@ def test_decimal_commas_are_not_taken_for_labels(tmp_path):
     assert len(read_scores(tmp_path / "x", format="speechbrain")) == 6
 
 
-def test_a_key_is_not_taken_for_its_own_scores(tmp_path):
+def test_a_key_is_not_taken_for_its_own_scores(tmp_path, sentences):
     (tmp_path / "key").write_text("".join(f"a{i} b{i} {i % 2}\n" for i in range(6)))
-    with pytest.raises(InputError, match="found the key itself"):
+    with pytest.raises(InputError) as error:
         read_scores(tmp_path / "key", key=tmp_path / "key")
+    sentences.check(str(error.value))
 
 
 def test_columns_called_like_an_option_can_be_written(tmp_path):
@@ -69,22 +73,24 @@ def test_columns_called_like_an_option_can_be_written(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
-def test_file_names_that_are_no_utf8_are_refused_by_name(tmp_path):
+def test_file_names_that_are_no_utf8_are_refused_by_name(tmp_path, sentences):
     (tmp_path / "s").mkdir()
     with open(os.fsencode(tmp_path) + b"/s/\xff.wav", "wb"):
         pass
-    with pytest.raises(InputError, match=r"file names in UTF-8, found .*udcff") as caught:
+    with pytest.raises(InputError) as caught:
         recordings(tmp_path)
+    sentences.check(str(caught.value))
     str(caught.value).encode()
 
 
-def test_memory_of_similarity_matrices_is_asked_for_before_work(monkeypatch):
+def test_memory_of_similarity_matrices_is_asked_for_before_work(monkeypatch, sentences):
     rng = np.random.default_rng(0)
     speakers = [f"s{i // 2}" for i in range(40)]
     voices = um.Embeddings(rng.normal(size=(40, 4)), speakers, [f"u{i}" for i in range(40)])
     monkeypatch.setattr(files, "memory_left", lambda: 20 * 20 * matrix.CELL)
-    with pytest.raises(InputError, match=r"20 speakers: expected at most .* 20 × 20 pairs"):
+    with pytest.raises(InputError) as error:
         um.privacy.pseudonymisation(voices, voices, replicates=0)
+    sentences.check(str(error.value))
 
 
 @pytest.mark.parametrize("name", ["memory.max", "memory/memory.limit_in_bytes"])
@@ -99,13 +105,17 @@ def test_a_container_has_no_more_memory_than_it_may_take(tmp_path, monkeypatch, 
     assert files.memory_left() == 1_000_000
 
 
-def test_what_libraries_print_of_damaged_tables_is_not_shown(capfd):
-    with pytest.raises(InputError, match="parquet file is damaged"):
+def test_what_libraries_print_of_damaged_tables_is_not_shown(capfd, sentences):
+    sentences.replaced[str(CORPUS)] = "<corpus>"
+    with pytest.raises(InputError) as error:
         read_scores(CORPUS / "parquet-page-declares-more")
+    sentences.check(str(error.value))
     assert capfd.readouterr().err == ""
 
 
-def test_one_bad_recording_of_an_assessment_costs_itself_and_is_named(tmp_path, monkeypatch):
+def test_one_bad_recording_of_an_assessment_costs_itself_and_is_named(
+    tmp_path, monkeypatch, sentences
+):
     soundfile = pytest.importorskip("soundfile")
     (tmp_path / "given.py").write_text("def encode(x): return abs(x[:1600]).reshape(8, 200).sum(1)")
     monkeypatch.syspath_prepend(tmp_path)
@@ -127,7 +137,7 @@ def test_one_bad_recording_of_an_assessment_costs_itself_and_is_named(tmp_path, 
         assert sorted(voices.utterances.to_series()) == ["a0", "a1", "a2", "b0", "b2"]
     (lost,) = result.notices
     assert (lost.code, lost.subject) == ("not-read", "safeguards.p")
-    assert lost.sentence.startswith("1 recordings cannot be read")
+    sentences.check(steady(lost.sentence))
     assert "b1.wav" in lost.sentence
     hidden = config.model_copy(update={"redact": True})
     result = read_inputs(hidden, Work(tmp_path / "kept"), base=tmp_path, allow_code=True)
@@ -158,12 +168,13 @@ def test_steps_that_others_could_have_written_are_not_trusted(tmp_path):
     Work(tmp_path)
 
 
-def test_sessions_of_one_speaker_each_say_so():
+def test_sessions_of_one_speaker_each_say_so(sentences):
     speakers, names = [f"s{i // 4}" for i in range(16)], [f"u{i}" for i in range(16)]
     vectors = np.random.default_rng(0).normal(size=(16, 4))
     voices = um.Embeddings(vectors, speakers, names, [f"{i // 2}" for i in range(16)])
-    with pytest.raises(InputError, match="two speakers or more in some session, found one in each"):
+    with pytest.raises(InputError) as error:
         compare_sessions(voices, voices, replicates=0)
+    sentences.check(str(error.value))
 
 
 def test_a_killed_run_leaves_a_scratch_folder_that_the_next_one_removes(tmp_path, monkeypatch):

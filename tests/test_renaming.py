@@ -259,7 +259,7 @@ def test_a_column_of_other_digests_stays_metadata(tmp_path):
     assert list(voices.columns["content_digest"].to_series()) == names
 
 
-def test_training_speech_without_variation_is_refused_in_a_line():
+def test_training_speech_without_variation_is_refused_in_a_line(sentences):
     vectors = np.repeat(np.eye(3, 6), 4, axis=0)
     flat = um.Embeddings(vectors, list("aaaabbbbcccc"))
 
@@ -270,7 +270,8 @@ def test_training_speech_without_variation_is_refused_in_a_line():
         um.privacy.BACKENDS["wccn"], name="singular", fit=singular
     )
     try:
-        with pytest.raises(um.InputError, match="back-end singular: expected training speech tha"):
+        with pytest.raises(um.InputError) as error:
             um.Attacker(flat, flat, "singular", flat).ready()
+        sentences.check(str(error.value))
     finally:
         del um.privacy.BACKENDS["singular"]

@@ -66,31 +66,32 @@ def test_no_command_hears_of_an_option_that_it_lacks():
             assert set(OPTION.findall(shown)) <= options, (command, text, shown)
 
 
-def test_advice_fits_the_command():
+def test_advice_fits_the_command(sentences):
     refused = "trials, line 7: expected each trial once; duplicates='skip' keeps the first"
-    assert _advised(refused, ["eval", "x"]).endswith("; --duplicates skip keeps the first")
-    assert _advised(refused, ["assess", "x"]) == "trials, line 7: expected each trial once"
+    sentences.check(_advised(refused, ["eval", "x"]))
+    sentences.check(_advised(refused, ["assess", "x"]))
     lacks = "x.tsv: the trials have no labels; give a key (--key)"
     assert _advised(lacks, ["eval", "x"]) == lacks
-    assert "give a key (key = in the config)" in _advised(lacks, ["assess", "a.toml"])
+    sentences.check(_advised(lacks, ["assess", "a.toml"]))
     leak = "x; LegalProtocol(allow_shared_utterances=True) lets this leak pass"
-    assert _advised(leak, ["legal"]) == "x; --allow-shared-utterances lets this leak pass"
+    sentences.check(_advised(leak, ["legal"]))
     single = "x; um.ImpostorProtocol(skip_single=True) leaves them out"
-    assert _advised(single, ["worstcase"]) == "x; --skip-single leaves them out"
+    sentences.check(_advised(single, ["worstcase"]))
 
 
-def test_python_is_told_python():
+def test_python_is_told_python(sentences):
     with demo_scores() as path:
         scores = um.read_scores(path)
     with pytest.raises(InputError, match=r"protocol=um.ImpostorProtocol\(system=…\)"):
         um.worst_case_study(scores, population=100)
-    with pytest.raises(InputError, match=r"um.ImpostorProtocol\(skip_single=True\) leaves them"):
+    with pytest.raises(InputError) as error:
         check_single_scores(2, 210, "a-b")
+    sentences.check(str(error.value))
     assert um.ImpostorProtocol(system="x", skip_single=True).skip_single
     for option in ("system", "skip_single"):
-        with pytest.raises(
-            TypeError, match=rf"did you mean protocol=um.ImpostorProtocol\({option}="
-        ):
+        with pytest.raises(TypeError) as error:
             um.worst_case_study(scores, **{option: "x"})
-    with pytest.raises(TypeError, match=r"no option 'zzz'; it has population, model, p_target"):
+        sentences.check(str(error.value))
+    with pytest.raises(TypeError) as error:
         um.worst_case_study(scores, zzz=1)
+    sentences.check(str(error.value))

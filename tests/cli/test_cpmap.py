@@ -41,10 +41,9 @@ def test_tables_of_maps_configs_and_comparisons(folder):
     assert "old → new" in done.stdout
     assert "mine" in done.stdout
     assert "enrolment-fixed" in done.stdout
-    assert (
-        "95 % confidence intervals over speakers (10 bootstrap replicates on 8 x 8 cells"
-        in done.stdout
-    )
+    said = " ".join(done.stdout.split())
+    assert "(10 bootstrap replicates" in said
+    assert " 8 x 8 cells" in said
 
 
 def test_json_equals_the_python_api(folder):
@@ -117,9 +116,9 @@ def test_a_tree_of_comparisons_and_both_metrics(folder):
     assert "min_dcf" in text.stdout
 
 
-def test_who_orders_is_warned_about(folder):
+def test_who_orders_is_warned_about(folder, sentences):
     one = run(*FILES, "-r", "old", "--ci", 0)
-    assert "old orders the trials and new does not, which favours new" in one.stdout
+    sentences.check(*(line for line in one.stdout.splitlines() if line.startswith("warning: ")))
     assert "orders the trials" not in run(*FILES, "--ci", 0).stdout
 
 
@@ -137,26 +136,26 @@ def test_a_reference_may_be_a_file_of_its_own(folder):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments",
     [
-        (("--grid", "0"), "grid: expected a whole number from 1 to 1000, found 0"),
-        (("--reference", "x"), "reference: expected one of the columns old, new, found x"),
-        (("--delta", "old:x"), "expected one of the systems old, new, found x"),
-        (("--delta", "old"), "--delta: expected A:B with two of old, new, found old"),
-        (("--system", "x"), "found 'x'"),
+        ("--grid", "0"),
+        ("--reference", "x"),
+        ("--delta", "old:x"),
+        ("--delta", "old"),
+        ("--system", "x"),
     ],
 )
-def test_bad_requests_are_one_line(folder, arguments, message):
+def test_bad_requests_are_one_line(folder, arguments, sentences):
     done = CliRunner().invoke(app, [*FILES, *arguments])
     assert isinstance(done.exception, um.InputError)
-    assert message in str(done.exception)
+    sentences.check(str(done.exception))
     assert "\n" not in str(done.exception)
 
 
-def test_systems_on_different_lists_are_refused_with_counts(folder):
+def test_systems_on_different_lists_are_refused_with_counts(folder, sentences):
     for name, first in (("one", 0), ("two", 3)):
         lines = (f"e{i % 9} u{i} {i / 7:.3f} {('target', 'nontarget')[i % 2]}" for i in range(90))
         (folder / name).write_text("\n".join(list(lines)[first:]) + "\n")
     done = CliRunner().invoke(app, ["cpmap", "one", "two"])
     assert isinstance(done.exception, um.InputError)
-    assert "3 trials of one are not in two" in str(done.exception)
+    sentences.check(str(done.exception))

@@ -81,19 +81,19 @@ def test_several_files_and_figures(folder, unmask):
     assert "other" in (folder / "drawn" / "det.svg").read_text()
 
 
-def test_compare_two_files(folder, unmask):
+def test_compare_two_files(folder, unmask, sentences):
     done = unmask(
         "compare", "scores", "other", "-k", "trials", "-s", "pattern:^(s[0-9]+)-", "--ci", 50,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "other − scores" in done.stdout
-    assert "the EER of scores is" in done.stdout
+    sentences.check(next(line for line in done.stdout.splitlines() if "EER of scores" in line))
 
 
-def test_compare_needs_two_systems(folder, unmask):
+def test_compare_needs_two_systems(folder, unmask, sentences):
     done = unmask("compare", "scores", "-k", "trials")
     assert done.returncode == 1
-    assert "compare needs two systems" in done.stderr
+    sentences.check(done.stderr.splitlines()[-1])
 
 
 BAD = {
@@ -166,7 +166,7 @@ def test_version_and_help(unmask):
     assert "compare" in unmask("--help").stdout
 
 
-def test_groups_that_are_none_cost_one_line(folder, unmask):
+def test_groups_that_are_none_cost_one_line(folder, unmask, sentences):
     rng = np.random.default_rng(0)
     sexes = {"a": "f", "b": "f", "c": "m", "d": "m"}
     lines = [
@@ -199,4 +199,4 @@ def test_groups_that_are_none_cost_one_line(folder, unmask):
         assert done.stderr.count("\n") == 1
     done = unmask("eval", "two.csv", "--by", "age", "-q")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "the columns are enrol_sex, test_sex" in done.stderr
+    sentences.check(done.stderr.splitlines()[-1])

@@ -51,7 +51,7 @@ def test_all_units_give_the_same_numbers_in_every_command(folder, unmask):
     assert values(streamed)["cllr"]["value"] == pytest.approx(values(whole)["cllr"]["value"])
 
 
-def test_a_table_a_page_and_charts_are_written(folder, unmask):
+def test_a_table_a_page_and_charts_are_written(folder, unmask, sentences):
     done = unmask(
         "forensic", "log10.csv", "--scores-are", "log10", "--case", 1.2, "--ci", 20,
         "--page", "page.html", "--figures", "drawn", "--figure-formats", "json",
@@ -62,13 +62,13 @@ def test_a_table_a_page_and_charts_are_written(folder, unmask):
         assert word in done.stdout
     page = (folder / "page.html").read_text(encoding="utf-8")
     assert page.count("<img") == 4
-    assert "Validation of likelihood ratios" in page
+    sentences.check(page.partition("<h1>")[2].partition("</h1>")[0])
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")
     drawn = {path.stem for path in (folder / "drawn").iterdir()}
     assert drawn == {"tippett", "pav_map", "ece_profile", "calibration_plot"}
 
 
-def test_a_column_of_labels_with_another_name_is_named_and_works(folder, unmask):
+def test_a_column_of_labels_with_another_name_is_named_and_works(folder, unmask, sentences):
     text = (folder / "log10.csv").read_text()
     (folder / "truth.csv").write_text(
         text.replace("label", "truth").replace("SS", "H1").replace("DS", "H2")
@@ -76,7 +76,7 @@ def test_a_column_of_labels_with_another_name_is_named_and_works(folder, unmask)
     words = ("forensic", "truth.csv", "--scores-are", "log10", "--ci", 0, "-f", "json")
     done = unmask(*words)
     assert done.returncode == 1
-    assert "say so: --columns label=truth" in done.stderr
+    sentences.check(done.stderr.splitlines()[-1])
     usual = values(unmask("forensic", "log10.csv", *words[2:]))
     assert values(unmask(*words, "--columns", "label=truth"))["cllr"] == usual["cllr"]
 
@@ -94,7 +94,7 @@ note = ["first note"]
 """
 
 
-def test_the_page_has_the_case_the_column_and_the_counts_by_speaker(folder, unmask):
+def test_the_page_has_the_case_the_column_and_the_counts_by_speaker(folder, unmask, sentences):
     (folder / "case.toml").write_text(CASE)
     words = ("forensic", "log10.csv", "--scores-are", "log10", "--ci", 20, "--page", "page.html")
     done = unmask(*words, "--case-file", "case.toml", "--note", "second note")
@@ -115,22 +115,16 @@ def test_the_page_has_the_case_the_column_and_the_counts_by_speaker(folder, unma
     # Without a record case, examiner, date and conditions are lines to fill in.
     assert unmask(*words).returncode == 0
     page = (folder / "page.html").read_text(encoding="utf-8")
-    assert page.count('<td class="empty"></td>') == 4
-    assert "<h1>Validation of likelihood ratios</h1>" in page
+    assert page.count('"empty"></td>') == 4
+    sentences.check(page.partition("<h1>")[2].partition("</h1>")[0])
     assert unmask(*words, "--title", "Another").returncode == 0
     assert "<h1>Another</h1>" in (folder / "page.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("title = 'x'", "expected a table [case], found title"),
-        ("[case]\nexaminor = 'x'", "expected keys among title, number, examiner"),
-        ("[case]\nnumber = 17", "[case] number: expected text, found 17"),
-        ("[case", "expected TOML, found a mistake"),
-    ],
+    "text", ["title = 'x'", "[case]\nexaminor = 'x'", "[case]\nnumber = 17", "[case"]
 )
-def test_a_record_that_cannot_be_read_is_one_line(folder, unmask, text, said):
+def test_a_record_that_cannot_be_read_is_one_line(folder, unmask, text, sentences):
     (folder / "case.toml").write_text(text)
     words = (
         "forensic",
@@ -144,10 +138,10 @@ def test_a_record_that_cannot_be_read_is_one_line(folder, unmask, text, said):
     )
     done = unmask(*words, "--page", "page.html")
     assert done.returncode == 1
-    assert said in done.stderr
+    sentences.check(done.stderr.splitlines()[-1])
     assert done.stderr.count("\n") == 1
     assert not (folder / "page.html").exists()
-    assert "--case-file: is for --page" in unmask(*words).stderr
+    sentences.check(unmask(*words).stderr)
 
 
 def test_what_has_no_effect_or_no_sense_is_one_line(folder, unmask):
@@ -170,7 +164,7 @@ def test_what_has_no_effect_or_no_sense_is_one_line(folder, unmask):
         assert found in done.stderr
 
 
-def test_the_wrong_unit_is_said_with_both_numbers(folder, unmask):
+def test_the_wrong_unit_is_said_with_both_numbers(folder, unmask, sentences):
     rng = np.random.default_rng(0)
     scores = um.Scores.from_arrays(rng.normal(2, 2, 500), rng.normal(-2, 2, 500))
     lines = [
@@ -181,4 +175,5 @@ def test_the_wrong_unit_is_said_with_both_numbers(folder, unmask):
     for command in ("forensic", "eval"):
         done = unmask(command, "llrs.csv", "--scores-are", "log10", "--ci", 0)
         assert done.returncode == 0, done.stderr
-        assert "say --scores-are ln" in done.stdout
+        (told,) = [line for line in done.stdout.splitlines() if "--scores-are ln" in line]
+        sentences.check(told)

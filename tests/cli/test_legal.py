@@ -84,7 +84,7 @@ def test_figures_output_and_attributes(files, tmp_path):
     assert {"legal_panel.json", "rank_histograms.json"} <= drawn
 
 
-def test_the_config_of_an_assessment(files, tmp_path):
+def test_the_config_of_an_assessment(files, tmp_path, sentences):
     path = tmp_path / "assessment.toml"
     path.write_text(
         'standard_attackers = false\n[original]\nembeddings = "original-test.npz"\n'
@@ -115,34 +115,26 @@ def test_the_config_of_an_assessment(files, tmp_path):
     assert CliRunner().invoke(app, [*what, "--counts", "5"]).exit_code == 2
     path.write_text(path.read_text().replace("keyless = true", ""))
     said = CliRunner().invoke(app, ["legal", "--config", str(path), "-q"]).stdout.splitlines()
-    assert said[-2].startswith("warning: mixed: the own attacker was not run, no run of the")
+    assert said[-2].startswith("warning: mixed: ")
+    sentences.check(said[-2])
     assert said[-1].startswith("warning: not tried: ")
     path.write_text("[legal]\nwhat = 1\n")
     refused = CliRunner().invoke(app, what)
     assert "what: unknown key" in str(refused.exception)
 
 
-def test_it_ends_with_what_was_not_tried(files):
+def test_it_ends_with_what_was_not_tried(files, sentences):
     short = ("--metrics", "linkability", "--counts", "20", "--lengths", "1")
     result = run(files, *short, "--backends", "cosine,whitened", "--variants", "plain,centred")
     assert result.exit_code == 0, result.output
     *_, attackers, others = result.stdout.splitlines()
-    assert attackers == (
-        "warning: not tried: attackers called original enrolment, ignorant, semi-informed, informed"
-        " with originals (none was given)"
-    )
-    assert others.startswith(
-        "warning: not tried: centred, wccn, lda, plda, asnorm (need training speech); coral,"
-    )
-    assert "coral, wasserstein (not asked for)" in others
-    assert "procrustes, fusion (need training speech, as it is and protected)" in others
-    assert "scores read negated, centred negated (not asked for)" in others
+    sentences.check(attackers, others)
     told = json.loads(run(files, *short, "--format", "json").stdout)["warnings"][-1]
-    assert "whitened, coral, wasserstein (not asked for)" in told
+    sentences.check(told)
     assert "scores read" not in told
 
 
-def test_people_who_are_not_enrolled_are_counted(files, tmp_path):
+def test_people_who_are_not_enrolled_are_counted(files, tmp_path, sentences):
     for side in ("enrol", "test"):
         voices = read_embeddings(files / f"informed-{side}.npz")
         kept = voices.speakers.to_series().is_in([f"s{i}" for i in range(4, 24)]).to_numpy()
@@ -150,7 +142,7 @@ def test_people_who_are_not_enrolled_are_counted(files, tmp_path):
     given = f"a={tmp_path}/enrol.npz,{tmp_path}/test.npz"
     result = CliRunner().invoke(app, ["legal", "-a", given, *QUICK, "--lengths", "1"])
     assert result.exit_code == 0, result.output
-    assert "Linkability: 4 of 24 test speakers are not enrolled and are left out" in result.stdout
+    sentences.check(next(line for line in result.stdout.splitlines() if "4 of 24" in line))
     table = json.loads(
         CliRunner()
         .invoke(app, ["legal", "-a", given, *QUICK, "--lengths", "1", "--format", "json"])
@@ -169,7 +161,7 @@ def test_what_attackers_enrol(files):
     text = [json.loads(CliRunner().invoke(app, shared + more).stdout)["warnings"] for more in (
         [], ["--enrols", "x=own"], ["--enrols", "x=attacked"], ["--enrols", "x=original"],
     )]  # fmt: skip
-    assert [any("enrolment comes from the release itself" in w for w in some) for some in text] == [
+    assert [any("the release itself" in w for w in some) for some in text] == [
         True, False, True, False,
     ]  # fmt: skip
     assert CliRunner().invoke(app, [*shared, "--enrols", "y=own"]).exit_code == 2
@@ -194,7 +186,7 @@ def test_another_place_gives_the_same_table(files, tmp_path):
 def test_enrolment_swap_and_variants(files):
     what = ("--counts", "20", "--lengths", "1", "--format", "json")
     usual = json.loads(run(files, *what).stdout)
-    assert any("24 speakers: with fewer than 30" in line for line in usual["warnings"])
+    assert any(line.startswith("24 speakers: ") for line in usual["warnings"])
 
     def depth(result):
         return {
@@ -223,7 +215,7 @@ def test_a_backend_is_one_option_away(files):
         assert name in result.stdout
 
 
-def test_bad_usage_and_bad_input(files):
+def test_bad_usage_and_bad_input(files, sentences):
     runner = CliRunner()
     assert runner.invoke(app, ["legal"]).exit_code == 2
     assert runner.invoke(app, ["legal", "-a", "x=only.npz"]).exit_code == 2
@@ -231,7 +223,7 @@ def test_bad_usage_and_bad_input(files):
     assert run(files, "--attribute", "age:old").exit_code == 2
     result = run(files, "--counts", "99")
     assert isinstance(result.exception, InputError)
-    assert "at most the 24 speakers" in str(result.exception)
+    sentences.check(str(result.exception))
 
 
 def test_alignments_and_pairs_from_files(tmp_path):
@@ -272,7 +264,7 @@ def test_alignments_and_pairs_from_files(tmp_path):
     assert "x (fusion)" in values
 
 
-def test_two_encoders_are_refused(files, tmp_path):
+def test_two_encoders_are_refused(files, tmp_path, sentences):
     for path in files.glob("*.npz"):
         encoder = "b" if path.name == "informed-test.npz" else "a"
         made = replace(read_embeddings(path), encoder=f"{encoder}:{encoder * 64}")
@@ -285,7 +277,7 @@ def test_two_encoders_are_refused(files, tmp_path):
     trained = f"x={tmp_path}/original-enrol.npz,{tmp_path}/original-test.npz"
     given = ["legal", "-a", f"{trained},{tmp_path}/informed-test.npz", "--backends", "wccn"]
     refused = CliRunner().invoke(app, [*given, *QUICK])
-    assert "training: expected vectors of the encoder of enrolment" in str(refused.exception)
+    sentences.check(str(refused.exception))
 
 
 def test_a_release_alone_is_linked_within_itself(files):

@@ -45,11 +45,11 @@ def test_debug_shows_where(monkeypatch):
         main()
 
 
-def test_exit_codes(monkeypatch, capsys):
+def test_exit_codes(monkeypatch, capsys, sentences):
     assert run(monkeypatch, "formats") == 0
     assert run(monkeypatch, "formats", "--nope") == 2
     assert run(monkeypatch, "validate", "nowhere") == 1
-    assert "nowhere: no such file" in capsys.readouterr().err
+    sentences.check(capsys.readouterr().err.splitlines()[-1])
 
 
 def test_escapes_in_names_are_shown_and_not_obeyed(monkeypatch, capsys):
@@ -132,14 +132,16 @@ def test_a_finished_command_is_not_ended_by_a_signal_while_python_leaves_memory(
 
 
 @pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (cli.Terminated, 143)])
-def test_a_run_that_is_stopped_while_it_loads_loads_no_more(monkeypatch, capsys, error, code):
+def test_a_run_that_is_stopped_while_it_loads_loads_no_more(
+    monkeypatch, capsys, error, code, sentences
+):
     def loading(*_, **__):
         raise error
 
     monkeypatch.setattr(cli, "app", loading)
     monkeypatch.setitem(sys.modules, "unmask.base", None)
     assert run(monkeypatch, "formats") == code
-    assert "; run the same command again" in capsys.readouterr().err
+    sentences.check(capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -159,7 +161,7 @@ def test_memory_that_ends_is_one_line(monkeypatch, capsys, reason, said):
     assert capsys.readouterr().err == line
 
 
-def test_a_panic_of_a_library_is_one_line(monkeypatch, capsys):
+def test_a_panic_of_a_library_is_one_line(monkeypatch, capsys, sentences):
     class PanicException(BaseException):
         pass
 
@@ -168,7 +170,7 @@ def test_a_panic_of_a_library_is_one_line(monkeypatch, capsys):
 
     monkeypatch.setattr(cli, "app", panic)
     assert run(monkeypatch, "formats") == 1
-    assert capsys.readouterr().err.startswith("unmask: PanicException: PyObject pointer is null (")
+    sentences.check(capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("limited", [False, True])

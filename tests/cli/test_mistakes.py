@@ -47,69 +47,66 @@ def files(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("key", "said"),
-    [
-        ("turned", "turned: expected the enrolled side first as in scores, found the tested side"),
-        ("imposter", "label such as target or nontarget, as target in other lines, found 'impo"),
-        ("numbered", "column 3: expected labels target and nontarget, or 1 and 0, found 1 and 2"),
-    ],
-)
-def test_a_key_that_is_wrong_is_told_what_it_lacks(files, key, said):
+@pytest.mark.parametrize("key", ["turned", "imposter", "numbered"])
+def test_a_key_that_is_wrong_is_told_what_it_lacks(files, key, sentences):
     with pytest.raises(InputError) as refused:
         um.evaluate("scores", key=key, replicates=0)
-    assert said in str(refused.value)
+    sentences.check(str(refused.value))
 
 
-def test_decimal_commas_are_named(files):
-    with pytest.raises(InputError, match=r"found '-?\d,\d+' with a decimal comma: write decimal p"):
+def test_decimal_commas_are_named(files, sentences):
+    with pytest.raises(InputError) as error:
         um.read_scores("comma.csv")
+    sentences.check(str(error.value))
 
 
-def test_a_pattern_that_is_none_is_one_line_of_ours(files):
+def test_a_pattern_that_is_none_is_one_line_of_ours(files, sentences):
     with pytest.raises(InputError) as refused:
         um.read_scores("scores", key="key", speakers="pattern:([")
-    assert str(refused.value).endswith(
-        "expected a regular expression, found '([' (unclosed character class)"
-    )
+    sentences.check(str(refused.value))
 
 
 def test_scores_that_tell_nobody_apart_are_told():
-    with pytest.warns(um.UnmaskWarning, match="all scores are 1: they tell nobody apart"):
+    with pytest.warns(um.UnmaskWarning, match="scores are 1:"):
         um.evaluate((np.ones(40), np.ones(90)), replicates=0)
 
 
 def test_a_system_is_not_compared_with_itself_in_silence(files):
-    with pytest.warns(um.UnmaskWarning, match="the same scores in every trial: is one file named"):
+    with pytest.warns(um.UnmaskWarning, match="the same scores"):
         um.compare({"a": "scores", "b": "scores"}, key="key", speakers="who", replicates=20)
 
 
 @pytest.mark.parametrize("population", [10**30, 1e19])
-def test_more_people_than_there_can_be(files, population):
+def test_more_people_than_there_can_be(files, population, sentences):
     scores = um.read_scores("scores", key="key", speakers="who")
-    with pytest.raises(InputError, match=r"population: expected at most 1e\+12, found 1e\+"):
+    with pytest.raises(InputError) as error:
         um.worst_case_study(scores, population=population, groups=0)
+    sentences.check(str(error.value))
 
 
-def test_voices_are_needed_of_two_people_and_of_no_number(files):
+def test_voices_are_needed_of_two_people_and_of_no_number(files, sentences):
     one = um.Embeddings(np.eye(4), ["a"] * 4, [f"u{n}" for n in range(4)])
-    with pytest.raises(InputError, match="voices of two people or more to enrol, found of one"):
+    with pytest.raises(InputError) as error:
         um.assess_attackers({"x": um.Attacker(one, one, release=False)})
-    with pytest.raises(InputError, match="linkability: expected voices or scores, found 1"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         um.linkability(1, 2)
+    sentences.check(str(error.value))
 
 
-def test_a_method_without_a_key_needs_no_second_run(tmp_path):
+def test_a_method_without_a_key_needs_no_second_run(tmp_path, sentences):
     for name in ("o", "p", "again"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "x.wav").write_bytes(b"RIFF")
     said = json.dumps({"method": "b2", "coefficient": 0.8})
     (tmp_path / "p" / METADATA).write_text(said)
-    with pytest.raises(InputError, match="again: b2 has no key, so both runs are equal: leave out"):
+    with pytest.raises(InputError) as error:
         config_of(tmp_path / "o", {"p": tmp_path / "p"}, Beside(again={"p": tmp_path / "again"}))
+    sentences.check(str(error.value))
 
 
-def test_text_that_is_none_is_not_told_in_words_of_the_codec(files):
+def test_text_that_is_none_is_not_told_in_words_of_the_codec(files, sentences):
     write(um.Embeddings(np.eye(4), list("abcd")), files / "o.npz")
-    with pytest.raises(InputError, match="expected text in UTF-8, found other bytes"):
+    with pytest.raises(InputError) as error:
         text_lines(files / "o.npz")
+    sentences.check(str(error.value))

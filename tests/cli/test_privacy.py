@@ -54,7 +54,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_table_of_two_safeguards(folder):
+def test_table_of_two_safeguards(folder, sentences):
     done = run(
         "--original", "o.npz", "--protected", "noise=p.npz", "--protected", "turned=q.npz",
         "--again", "noise=again.npz", "--ci", 50, "--quiet",
@@ -63,22 +63,22 @@ def test_table_of_two_safeguards(folder):
     pairs = ("D_ECE, pairs [bit]", "C_ECE, pairs [bit]", "l_w, pairs", "Tag, pairs")
     for heading in ("DeID [%]", "G_VD [dB]", *pairs):
         assert heading in done.stdout
-    assert "turned: OP, utterance pairs: the negated score discloses more" in done.stdout
+    sentences.check(next(x for x in done.stdout.splitlines() if "turned: OP, utterance pairs" in x))
     rows = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert any(row.startswith("turned cosine ") for row in rows)
     assert any(row.startswith("turned strongest of 10: ") for row in rows)
-    assert done.stdout.count("8 speakers: with fewer than 30") == 1
+    assert done.stdout.count(" 8 speakers: ") == 1
     assert "each calibrated anew" in " ".join(done.stdout.split())
 
 
-def test_a_known_column_lets_alignments_be_fitted_within_its_groups(folder):
+def test_a_known_column_lets_alignments_be_fitted_within_its_groups(folder, sentences):
     given = ("--original", "o.npz", "--protected", "a=p.npz", "--ci", 0, "--quiet")
     done = run(*given, "--side", "gender", "--format", "json", "--details")
     assert done.exit_code == 0, done.output
     names = {row["metric"] for row in json.loads(done.stdout)["results"]}
     assert {"deid_whitened_by_gender", "deid_wasserstein_by_gender"} < names
     refused = run(*given, "--side", "age")
-    assert "expected a column age, found gender" in str(refused.exception)
+    sentences.check(str(refused.exception))
 
 
 def test_json_equals_the_python_api(folder):
@@ -132,7 +132,7 @@ def test_matrices_lists_and_embeddings_agree(folder):
     assert own == pytest.approx(shared, abs=1e-9)
 
 
-def test_it_ends_with_what_was_not_tried(folder):
+def test_it_ends_with_what_was_not_tried(folder, sentences):
     def last(*args):
         done = run(*args, "-q", "--ci", 0)
         assert done.exit_code == 0, done.output
@@ -143,17 +143,13 @@ def test_it_ends_with_what_was_not_tried(folder):
 
     voices = ("--original", "o.npz", "--protected", "a=p.npz")
     line = last(*voices)
-    assert "coral (not asked for)" in line
     assert "whitened" not in line
     assert "wasserstein" not in line
-    assert "centred, wccn, lda, plda, asnorm (need training speech)" in line
-    assert "procrustes, fusion (need training speech, as it is and protected)" in line
-    assert "a run of the attacker's own" in line
-    assert line.endswith("`unmask assess` tries all that its data allow")
+    sentences.check(line)
     line = last(*voices, "--backend", "wccn", "--train", "o.npz")
-    assert "cosine, centred, lda, plda, coral, asnorm (not asked for)" in line
+    sentences.check(line)
     assert "wccn" not in line
-    assert "but that of the given scores" in last("--matrices", "a=m.npz")
+    sentences.check(last("--matrices", "a=m.npz"))
 
 
 def test_names_of_numbers_tell_what_is_compared(folder):
@@ -211,14 +207,14 @@ def test_figures_are_written(folder):
     assert (folder / "t.md").read_text().startswith("| system | attacker | DeID [%] |")
 
 
-def test_bad_options_are_told_in_one_line(folder):
+def test_bad_options_are_told_in_one_line(folder, sentences):
     assert "--original with --protected" in fails()
-    assert "one of them is missing" in fails("--original", "o.npz")
+    sentences.check(fails("--original", "o.npz"))
     both = ("--original", "o.npz", "--protected", "a=p.npz")
     assert "NAME=FILE" in fails("--original", "o.npz", "--protected", "p.npz")
     assert "found a twice" in fails(*both, "--protected", "a=q.npz")
     assert "no first run" in fails(*both, "--again", "b=q.npz")
-    assert "the columns are gender" in fails(*both, "--by", "age")
+    sentences.check(fails(*both, "--by", "age"))
     assert "expected three files" in fails("--scores", "a=oo,op")
     assert "need embeddings" in fails("--matrices", "a=m.npz", "--by", "gender")
     assert "need embeddings" in fails("--matrices", "a=m.npz", "--backend", "plda")
@@ -227,11 +223,11 @@ def test_bad_options_are_told_in_one_line(folder):
         "--scores", "a=oo,op,pp", "--again", "b=op", "--speakers", "pattern:^(s[0-9]+)-"
     )
     np.savez("bad.npz", oo=np.eye(3))
-    assert "bad.npz: expected the arrays oo, op, pp" in fails("--matrices", "a=bad.npz")
+    sentences.check(fails("--matrices", "a=bad.npz"))
     np.savez("bad.npz", oo=np.eye(3), op=np.eye(3), pp=np.eye(4), spk=[1, 1, 2])
     assert "a: speaker 2 has 1 segment" in fails("--matrices", "a=bad.npz")
     (folder / "text.npz").write_text("no archive")
-    assert "text.npz: expected an npz file" in fails("--matrices", "a=text.npz")
+    sentences.check(fails("--matrices", "a=text.npz"))
 
 
 def test_pairs_compared_elsewhere_give_the_same_table(folder):
@@ -250,19 +246,21 @@ def test_pairs_compared_elsewhere_give_the_same_table(folder):
     assert done.stdout == here.stdout
 
 
-def test_places_are_refused_before_anything_is_read(folder):
+def test_places_are_refused_before_anything_is_read(folder, sentences):
     missing = ("--original", "no.npz", "--protected", "a=no.npz")
-    assert "on: expected local, processes" in fails(*missing, "--on", "moon")
+    sentences.check(fails(*missing, "--on", "moon"))
     assert "no CUDA device" in fails(*missing, "--on", "cuda")
     text = fails(*missing, "--on", "dask://localhost:1", "--workers", 2)
-    assert text == "workers: no effect on dask://localhost:1, which has workers of its own"
+    assert text.startswith("workers: ")
+    sentences.check(text)
     lists = ("--scores", "a=no,no,no")
     for option in (("--on", "processes"), ("--workers", 2), ("--state", "here")):
         text = fails(*lists, *option)
-        assert text == f"{option[0]}: is for embeddings and matrices, found --scores"
+        assert text.startswith(f"{option[0]}: ")
+        sentences.check(text)
     nobody = ("--original", "o.npz", "--protected", "a=p.npz", "--on", "dask://localhost:1")
     text = fails(*nobody)
-    assert "expected a dask scheduler, found none" in text
+    sentences.check(text.partition(" (")[0])
     assert "\n" not in text
 
 

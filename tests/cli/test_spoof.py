@@ -51,25 +51,24 @@ def test_spoof_trials_are_found_and_judged(folder, unmask):
     assert "priors:0.9/0.05/0.05|costs:1/10/20" in found["asv", "all", "a_dcf"]["signature"]
 
 
-def test_every_format_has_the_spoofing_table(folder, unmask):
+def test_every_format_has_the_spoofing_table(folder, unmask, sentences):
     assert unmask("eval", "two.csv", "--ci", 0).returncode == 0  # its table is known first
     for format in ("text", "csv", "md", "latex"):
         done = unmask("eval", "three.csv", "--ci", 0, "-f", format)
         assert done.returncode == 0
         assert ("a_dcf" if format == "csv" else "a-DCF") in done.stdout
-    text = " ".join(unmask("eval", "three.csv", "--ci", 0).stdout.split())
-    assert "60 target, 96 nontarget and 72 spoof trials" in text
-    assert "Bona fide against spoof, as a countermeasure: my-cm." in text
-    assert "take the errors of both systems as independent" in text
+    text = unmask("eval", "three.csv", "--ci", 0).stdout
+    assert "72 spoof" in text
+    sentences.check(*(line for line in text.splitlines() if line.endswith(".")))
 
 
-def test_who_does_not_judge_them_says_how_many(folder, unmask):
+def test_who_does_not_judge_them_says_how_many(folder, unmask, sentences):
     for command in (("eval", "--no-spoof"), ("eval", "--stream", "--ci", "0")):
         done = unmask(command[0], "three.csv", *command[1:], "-f", "json", "-q")
-        assert any("72 spoof trials were set aside" in line for line in numbers(done)["warnings"])
+        sentences.check(*(line for line in numbers(done)["warnings"] if "72 spoof trials" in line))
     done = unmask("compare", "three.csv")
     assert done.returncode == 1
-    assert "found the countermeasure my-cm" in done.stderr
+    sentences.check(done.stderr.splitlines()[-1])
 
 
 def test_bona_fide_against_spoof_alone_is_a_countermeasure(folder, unmask):
@@ -112,34 +111,25 @@ def test_costs_roles_and_conventions(folder, unmask):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    "arguments",
     [
-        (
-            ("two.csv", "--spoof"),
-            "two.csv: expected spoof trials for spoof, found 60 target and 96",
-        ),
-        (("two.csv", "--role", "cm"), "two.csv: expected spoof trials for role cm, found 60"),
-        (("gap.csv",), "gap.csv, line 9: expected a number in column 'my-cm', found NaN"),
-        (
-            ("three.csv", "--system", "asv", "--t-dcf", "0.9,0.05,0.05,1,10,10"),
-            "t-DCF: expected a countermeasure column (--role NAME=cm), found asv",
-        ),
-        (("three.csv", "--role", "pad"), "role: expected asv or cm, found pad"),
-        (("three.csv", "--role", "x=cm"), "role: expected one of the systems asv, my-cm, found x"),
-        (("three.csv", "--a-dcf", "1,2"), "a_dcf: expected three priors and three costs, found 2"),
-        (("three.csv", "--a-dcf", "a"), "--a-dcf: expected six numbers with commas, found a"),
-        (
-            ("three.csv", "--convention", "asvspoof5", "--a-dcf", "0.9,0.05,0.05,1,10,20"),
-            "convention: expected no a_dcf beside asvspoof5, found both",
-        ),
-        (("three.csv", "--spoof", "--stream"), "spoof: expected all scores in memory"),
+        ("two.csv", "--spoof"),
+        ("two.csv", "--role", "cm"),
+        ("gap.csv",),
+        ("three.csv", "--system", "asv", "--t-dcf", "0.9,0.05,0.05,1,10,10"),
+        ("three.csv", "--role", "pad"),
+        ("three.csv", "--role", "x=cm"),
+        ("three.csv", "--a-dcf", "1,2"),
+        ("three.csv", "--a-dcf", "a"),
+        ("three.csv", "--convention", "asvspoof5", "--a-dcf", "0.9,0.05,0.05,1,10,20"),
+        ("three.csv", "--spoof", "--stream"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_line(folder, unmask, arguments, said):
+def test_what_cannot_be_is_said_in_one_line(folder, unmask, arguments, sentences):
     before = sorted(folder.iterdir())
     done = unmask("eval", *arguments, "--ci", 0, "-o", "made.json")
     assert done.returncode == 1
-    assert said in done.stderr
+    sentences.check(done.stderr.splitlines()[-1])
     assert len(done.stderr.strip().splitlines()) == 1
     assert not done.stdout
     assert sorted(folder.iterdir()) == before
@@ -184,8 +174,9 @@ def test_charts_of_spoofs(folder, unmask):
     assert np.max(near) < 0.03
 
 
-def test_a_countermeasure_without_spoofs_is_told(folder, unmask):
+def test_a_countermeasure_without_spoofs_is_told(folder, unmask, sentences):
     for more in (("--no-spoof",), ("--stream", "--ci", "0")):
         notes = numbers(unmask("eval", "three.csv", *more, "-f", "json", "-q"))["notes"]
-        assert any("judged target against nontarget without spoofs: my-cm." in n for n in notes)
+        (told,) = (note for note in notes if note.endswith(": my-cm."))
+        sentences.check(told)
     assert "without spoofs" not in unmask("eval", "three.csv", "--ci", "0").stdout

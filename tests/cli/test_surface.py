@@ -42,7 +42,7 @@ def folder(tmp_path):
 WHO = ("-k", "trials", "-s", "pattern:^(p[0-9])")
 
 
-def test_files_are_systems_by_name(unmask):
+def test_files_are_systems_by_name(unmask, sentences):
     result = json.loads(
         unmask("eval", "B1=a.txt", "ours=b.txt", *WHO, "--ci", "0", "-f", "json").stdout
     )
@@ -50,30 +50,30 @@ def test_files_are_systems_by_name(unmask):
     eer = next(row for row in result["results"] if row["metric"] == "eer")
     assert eer["unit"] == "share"
     assert 0 < eer["value"] < 0.5
-    assert "expected each name once" in unmask("eval", "x=a.txt", "x=b.txt", *WHO).stderr
-    assert "expected NAME=FILE, found =a.txt" in unmask("eval", "=a.txt").stderr
+    sentences.check(unmask("eval", "x=a.txt", "x=b.txt", *WHO).stderr)
+    sentences.check(unmask("eval", "=a.txt").stderr)
 
 
-def test_a_comparison_is_drawn_and_says_no_clear_winner(unmask, folder):
+def test_a_comparison_is_drawn_and_says_no_clear_winner(unmask, folder, sentences):
     done = unmask(
         "compare", "A=a.txt", "B=b.txt", "-k", "trials", "--ci", "40", "--figures", "drawn",
         "--figure-formats", "json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "no clear winner: the EER of" in done.stdout
+    sentences.check(next(line for line in done.stdout.splitlines() if "the EER of" in line))
     drawn = {path.stem for path in (folder / "drawn").iterdir()}
     assert {"compare_det", "compare_differences", "delta_cp_map"} <= drawn
 
 
-def test_two_safeguards_are_never_better(unmask, folder):
+def test_two_safeguards_are_never_better(unmask, folder, sentences):
     """``--privacy`` turns verdict, columns and charts; names of files and folders do as well."""
     asked = ("-k", "trials", "--ci", "40", "--figures", "drawn", "--figure-formats", "json")
     done = unmask("compare", "A=a.txt", "B=b.txt", *asked, "--privacy")
-    assert "no clear difference in protection: the EER of" in done.stdout
+    sentences.check(next(line for line in done.stdout.splitlines() if "the EER of" in line))
     assert "B protects more" in done.stdout
     assert "read as safeguards" not in done.stdout + done.stderr
     drawn = {path.stem: path.read_text() for path in (folder / "drawn").iterdir()}
-    assert "B protects more by, relative to A" in drawn["compare_differences"]
+    assert "B protects more" in drawn["compare_differences"]
     assert "protects less" in drawn["delta_cp_map"]
     (folder / "asv_anon_x").mkdir()
     (folder / "asv_anon_x" / "scores.txt").write_text((folder / "b.txt").read_text())
@@ -83,8 +83,8 @@ def test_two_safeguards_are_never_better(unmask, folder):
     assert (done.stdout + done.stderr).count(told) == 1
     assert "B protects more" in done.stdout
     latex = unmask(*files, "-f", "latex").stdout
-    assert "\\caption{B against A as safeguards. " in latex
-    assert "no clear difference in protection" in latex
+    assert "as safeguards. " in latex.partition("\\caption{B against A")[2]
+    assert "difference in protection" in latex
     plain = unmask(*files, "--no-privacy").stdout
     assert "no clear winner" in plain
     assert "B recognises better" in plain
@@ -103,22 +103,22 @@ def test_tables_are_as_wide_as_the_terminal(width):
     assert (max(map(len, shown.splitlines())) > 100) == (width == 200)
 
 
-def test_outputs_are_refused_before_anything_is_read(unmask, folder):
-    for option, text in (
-        (("-o", "nowhere/x.json"), "nowhere/x.json: expected an existing folder"),
-        (("-o", "."), "expected a file to write, found a folder"),
-        (("--figures", "trials/x"), "is not a writable folder"),
-        (("--figures", "d", "--figure-formats", "gif"), "--figure-formats: expected png"),
+def test_outputs_are_refused_before_anything_is_read(unmask, folder, sentences):
+    for option in (
+        ("-o", "nowhere/x.json"),
+        ("-o", "."),
+        ("--figures", "trials/x"),
+        ("--figures", "d", "--figure-formats", "gif"),
     ):
         done = unmask("eval", "no-such-file", *option)
         assert done.returncode == 1
-        assert text in done.stderr
+        sentences.check(done.stderr)
 
 
-def test_refusals_name_the_options_of_the_command(unmask, folder):
+def test_refusals_name_the_options_of_the_command(unmask, folder, sentences):
     (folder / "a.txt").write_text((folder / "a.txt").read_text().split("\n", 1)[1])
     done = unmask("eval", "a.txt", "-k", "trials")
-    assert "--missing skip goes on without them" in done.stderr
+    sentences.check(done.stderr.splitlines()[-1])
 
 
 def test_every_command_has_examples(monkeypatch, capsys):
@@ -189,18 +189,19 @@ def test_no_column_twice():
     assert table["unit"].to_list() == ["share"]
 
 
-def test_validate_finds_what_assess_would(unmask, folder):
+def test_validate_finds_what_assess_would(unmask, folder, sentences):
     (folder / "c.toml").write_text(
         '[[safeguards]]\nname = "ours"\n[safeguards.scores]\noo = "a.txt"\nkey = "trials"\n'
     )
     done = unmask("assess", "c.toml", "--validate")
     told, time, fine = done.stdout.splitlines()
-    assert (told, fine) == ("ours OO: 32 target and 224 nontarget", "c.toml: fine")
+    assert fine == "c.toml: fine"
+    sentences.check(told)
     assert time.startswith("A run takes about ")
     (folder / "utt2spk").write_text("p0-0 p0\n")
     done = unmask("assess", "c.toml", "--validate", "--set", "safeguards.0.scores.speakers=utt2spk")
     assert done.returncode == 1
-    assert "expected a speaker for every identifier" in done.stderr
+    sentences.check(done.stderr.splitlines()[-1])
     (folder / "flat").mkdir()
     (folder / "flat" / "one.wav").write_bytes(b"RIFF")
     (folder / "c.toml").write_text(
@@ -234,23 +235,25 @@ def test_evaluate_takes_arrays_frames_and_named_files(folder):
     )
 
 
-def test_compare_takes_frames_and_named_files(folder):
+def test_compare_takes_frames_and_named_files(folder, sentences):
     files = {"A": folder / "a.txt", "B": folder / "a.txt"}
     same = um.compare(files, key=folder / "trials", replicates=0)
     assert (same.first, same.second) == ("A", "B")
     assert same["eer"].value == 0
     table = um.read_scores(files, key=folder / "trials")
-    with pytest.raises(TypeError, match="no option key for a table of scores"):
+    with pytest.raises(TypeError) as error:
         um.compare(table, key=folder / "trials")
+    sentences.check(str(error.value))
     assert um.compare(table, replicates=0)["eer"].first.value == same["eer"].first.value
 
 
-def test_swapped_classes_and_labels_are_noticed():
+def test_swapped_classes_and_labels_are_noticed(sentences):
     target, nontarget = scores_of_two(4.0)
     with pytest.warns(UserWarning, match="are they swapped"):
         assert um.eer(nontarget, target) == 0.5
     swapped = um.evaluate((nontarget, target), replicates=0)
-    assert swapped.warnings[0].startswith("system: scores look inverted (EER ")
+    assert swapped.notices[0].code == "inverted"
+    sentences.check(swapped.warnings[0])
     scores, labels = np.concatenate([target, nontarget]), np.repeat([1, 0], [60, 90])
     for call in (
         lambda: um.eer(scores, labels),
@@ -263,11 +266,12 @@ def test_swapped_classes_and_labels_are_noticed():
     assert um.eer(accepted, rejected) == um.Roc.from_scores(accepted, rejected).eer()
 
 
-def test_frames_and_charts_of_results(monkeypatch):
+def test_frames_and_charts_of_results(monkeypatch, sentences):
     result = um.evaluate(scores_of_two(), replicates=10)
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(um.InputError, match="to_pandas: expected pandas, found none"):
+    with pytest.raises(um.InputError) as error:
         result.to_pandas()
+    sentences.check(str(error.value))
     fake = SimpleNamespace(DataFrame=lambda columns: columns)
     monkeypatch.setitem(sys.modules, "pandas", fake)
     assert result.to_pandas()["metric"][0] == "eer"

@@ -52,7 +52,7 @@ def test_thresholds_stand_in_every_table(folder, unmask):
     assert "Threshold (FAR ≤ 20 %)" in grouped.stdout
 
 
-def test_a_development_list_sets_thresholds(folder, unmask):
+def test_a_development_list_sets_thresholds(folder, unmask, sentences):
     ask = ("eval", "scores.tsv", "-k", "s.key", *WHO, "--far", 0.05, "--ci", 20)
     done = unmask(*ask, "--dev", "dev.tsv", "--dev-key", "d.key")
     assert done.returncode == 0, done.stderr
@@ -61,32 +61,32 @@ def test_a_development_list_sets_thresholds(folder, unmask):
     assert "FRR (threshold of EER) [%]" in done.stdout
     shared = unmask(*ask, "--dev", "scores.tsv")
     assert shared.returncode == 1
-    assert "dev: expected other speakers than the evaluation has, found 12 of both" in shared.stderr
+    sentences.check(shared.stderr.splitlines()[-1])
     alone = unmask(*ask, "--dev-key", "d.key")
     assert alone.returncode == 1
     assert alone.stderr.count("\n") == 1
     stream = unmask(*ask, "--stream", "--dev", "dev.tsv")
-    assert "--dev: needs all scores in memory" in stream.stderr
+    sentences.check(stream.stderr.splitlines()[-1])
 
 
 @pytest.mark.parametrize(
-    ("options", "line"),
+    "options",
     [
-        (("--convention", "vox"), "convention: expected voiceprivacy-2020, "),
-        (("--convention", "kaldi", "--convention", "voxsrc"), "one, found kaldi and voxsrc"),
-        (("--convention", "voxsrc", "--p-target", 0.1), "--p-target: is set by --convention"),
-        (("--convention", "voxsrc", "--eer", "raw"), "--eer: is set by --convention voxsrc"),
-        (("--far", 2), "far: expected between 0 and 1"),
-        (("--eer", "best"), "eer: expected rocch, raw, kaldi"),
-        (("--equalise", "floor"), "no column floor"),
-        (("--c-primary",), "c_primary: expected two priors"),
+        ("--convention", "vox"),
+        ("--convention", "kaldi", "--convention", "voxsrc"),
+        ("--convention", "voxsrc", "--p-target", 0.1),
+        ("--convention", "voxsrc", "--eer", "raw"),
+        ("--far", 2),
+        ("--eer", "best"),
+        ("--equalise", "floor"),
+        ("--c-primary",),
     ],
     ids=lambda value: value[0].strip("-") if isinstance(value, tuple) else "",
-)  # fmt: skip
-def test_what_cannot_be_is_one_line(folder, unmask, options, line):
+)
+def test_what_cannot_be_is_one_line(folder, unmask, options, sentences):
     done = unmask("eval", "scores.tsv", "-k", "s.key", "--ci", 0, *options)
     assert done.returncode == 1
-    assert line in done.stderr.splitlines()[-1]
+    sentences.check(done.stderr.splitlines()[-1])
     assert not done.stdout
 
 
@@ -102,21 +102,21 @@ def test_a_rate_is_read_in_per_cent_as_well(folder, unmask):
         assert f"expected a rate such as 0.01 or 1%, found {word}" in done.stderr
 
 
-def test_conventions_and_equal_conditions_are_named_below_the_table(folder, unmask):
+def test_conventions_and_equal_conditions_are_named_below_the_table(folder, unmask, sentences):
     ask = ("eval", "scores.tsv", "-k", "s.key", *WHO, "--ci", 10)
     told = unmask(*ask, "--convention", "kaldi").stdout
-    assert "By the convention kaldi." in told
+    sentences.check(next(line for line in told.splitlines() if "convention kaldi." in line))
     assert "EER, kaldi [%]" in told
     assert "D_sys, histogram" in unmask(*ask, "--d-sys", "histogram").stdout
     equal = unmask(
         *ask, "--equalise", "room", "--p-target", 0.01, "--p-target", 0.005, "--c-primary"
     )
-    assert "Conditions of room weigh alike within each class." in equal.stdout
+    sentences.check(next(line for line in equal.stdout.splitlines() if "of room " in line))
     assert "actC_primary (p target 0.01+0.005)" in equal.stdout
     both = unmask(
         "compare", "scores.tsv", "poor.tsv", "-k", "s.key", "--ci", 10, "--convention", "voxsrc",
     )  # fmt: skip
-    assert "By the convention voxsrc." in both.stdout
+    sentences.check(next(line for line in both.stdout.splitlines() if "convention voxsrc." in line))
 
 
 @pytest.mark.parametrize("options", [(), ("--stream",)])
@@ -150,11 +150,11 @@ def gate(unmask, *more, first="scores.tsv", second="poor.tsv"):
     return unmask(*ask, *more)
 
 
-def test_a_build_fails_where_the_second_system_is_clearly_worse(folder, unmask):
+def test_a_build_fails_where_the_second_system_is_clearly_worse(folder, unmask, sentences):
     done = gate(unmask, "--fail-if", "eer worsens")
     assert done.returncode == 3
     assert "EER [%]" in done.stdout
-    assert "failed: eer worsens: eer" in done.stderr
+    sentences.check(done.stderr.splitlines()[-1])
     assert (
         gate(unmask, "--fail-if", "eer worsens", first="poor.tsv", second="scores.tsv").returncode
         == 0
@@ -171,7 +171,7 @@ def test_a_build_fails_where_the_second_system_is_clearly_worse(folder, unmask):
     assert several.stderr.count("failed:") == 2
 
 
-def test_of_safeguards_a_lower_eer_is_worse(folder, unmask):
+def test_of_safeguards_a_lower_eer_is_worse(folder, unmask, sentences):
     assert gate(unmask, "--fail-if", "eer worsens", "--privacy").returncode == 0
     turned = {"first": "poor.tsv", "second": "scores.tsv"}
     assert gate(unmask, "--fail-if", "eer worsens", "--privacy", **turned).returncode == 3
@@ -179,22 +179,15 @@ def test_of_safeguards_a_lower_eer_is_worse(folder, unmask):
     (folder / "pp.tsv").write_bytes((folder / "poor.tsv").read_bytes())
     named = gate(unmask, "--fail-if", "eer worsens", second="pp.tsv")
     assert named.returncode == 1
-    assert "read as safeguards: pp in pp.tsv: say --privacy or --no-privacy" in named.stderr
+    sentences.check(named.stderr.splitlines()[-1])
     assert not named.stdout
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        ("eer", "expected 'METRIC worsens'"),
-        ("wer worsens", "expected one of eer, eer_raw, min_dcf"),
-        ("l_w worsens", "expected an interval of the difference"),
-    ],
-)
-def test_conditions_that_nobody_can_judge_are_refused(folder, unmask, words, line):
+@pytest.mark.parametrize("words", ["eer", "wer worsens", "l_w worsens"])
+def test_conditions_that_nobody_can_judge_are_refused(folder, unmask, words, sentences):
     done = gate(unmask, "--fail-if", words)
     assert done.returncode == 1
-    assert line in done.stderr
+    sentences.check(done.stderr.splitlines()[-1])
     assert not done.stdout
     none = gate(unmask, "--fail-if", "eer worsens", "--ci", 0)
-    assert "found no replicates were asked for" in none.stderr
+    sentences.check(none.stderr.splitlines()[-1])

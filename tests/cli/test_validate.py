@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -20,20 +21,19 @@ def run(*arguments: object, **options: object) -> str:
     return " ".join(result.stdout.split())
 
 
-def test_scores_with_key_and_speakers(tmp_path: Path) -> None:
+def test_scores_with_key_and_speakers(tmp_path: Path, sentences) -> None:
     (tmp_path / "s").write_text("a-1 a-2 0.5\na-1 b-1 0.5\na-1 b-2 0.25\n")
     (tmp_path / "k").write_text("a-1 b-1 nontarget\na-1 a-2 target\na-1 b-2 nontarget\n")
     text = run(tmp_path / "s", "--key", tmp_path / "k", "--speakers", "pattern:^(.)-")
-    assert "kaldi-scores: enrol test score" in text
     assert "kaldi-trials" in text
-    assert "trials 3 target 1 nontarget 2 other 0" in text
+    sentences.check(re.sub("[0-9a-f]{64}", "<digest>", text))
     assert "speakers 2" in text
-    assert "system s 2 distinct scores from 0.25 to 0.5" in text
 
 
-def test_skipping_is_told(tmp_path: Path) -> None:
+def test_skipping_is_told(tmp_path: Path, sentences) -> None:
     (tmp_path / "s").write_text("a b 0.5 1\na b 0.5 1\na c 0.25 0\n")
-    assert "0 missing, 1 duplicates left out" in run(tmp_path / "s", "--duplicates", "skip")
+    text = run(tmp_path / "s", "--duplicates", "skip")
+    sentences.check(re.sub("[0-9a-f]{64}", "<digest>", text))
     result = CliRunner().invoke(app, [str(tmp_path / "s")])
     assert isinstance(result.exception, InputError)
     assert result.stdout == ""
@@ -54,7 +54,7 @@ def test_ambiguous_with_format(tmp_path: Path) -> None:
     assert "kaldi-scores" in run(tmp_path / "x", "--format-in", "kaldi-scores")
 
 
-def test_embeddings(tmp_path: Path) -> None:
+def test_embeddings(tmp_path: Path, sentences) -> None:
     path = tmp_path / "x.npz"
     np.savez(
         path,
@@ -64,4 +64,4 @@ def test_embeddings(tmp_path: Path) -> None:
         session=list("ppq"),
     )
     text = run(path)
-    assert "vectors 3 of 3 dimensions, float64 speakers 2 encoder not told sessions 2" in text
+    sentences.check(re.sub("[0-9a-f]{64}", "<digest>", text))

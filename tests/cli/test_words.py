@@ -57,15 +57,13 @@ LEGAL = ("legal", "-a", "ignorant=o-enrol.npz,p-test.npz", "--lengths", "1,3", "
 PRIVACY = ("privacy", "--original", "o.npz", "--protected", "new=p.npz", "--ci", "20", "-q")
 
 
-def test_legal_has_a_row_of_words_and_says_what_is_kept(unmask):
+def test_legal_has_a_row_of_words_and_says_what_is_kept(unmask, sentences):
     done = unmask(*LEGAL, "--metrics", "linkability", "-t", "text")
     assert done.returncode == 0, done.stderr
     attackers = [line.split("  ")[0] for line in done.stdout.splitlines()]
     assert {"ignorant", "ignorant + words", "words"} <= set(attackers)
     said = done.stdout + done.stderr
-    assert "of the risk, words alone give Linkability 100.0" in said
-    assert "a perfect voice anonymiser would keep that" in said
-    assert "Linkability, by words alone, " in said
+    sentences.check(*(line for line in said.splitlines() if "words alone" in line))
     assert "strongest attacker words" not in said.split("by words alone")[0]
 
 
@@ -92,25 +90,24 @@ def test_privacy_has_a_row_of_words(unmask):
 
 @pytest.mark.parametrize("command", [LEGAL, PRIVACY], ids=["legal", "privacy"])
 @pytest.mark.parametrize(
-    ("change", "line"),
+    "change",
     [
-        (lambda text: text.pop("test-s01-6"), "found none of 1 (first: test-s01-6)"),
-        (lambda text: text.update(nobody="hm"), "others (first: nobody)"),
-        (lambda text: text.update({"test-s01-6": ""}), "expected words of test-s01-6, found none"),
-        (
-            lambda text: [text.pop(name) for name in list(text) if name.startswith("test")],
-            "found none of 72 (first: test-s00-0)",
-        ),
-        (lambda text: text.clear(), "expected transcripts, found none"),
+        lambda text: text.pop("test-s01-6"),
+        lambda text: text.update(nobody="hm"),
+        lambda text: text.update({"test-s01-6": ""}),
+        lambda text: [text.pop(name) for name in list(text) if name.startswith("test")],
+        lambda text: text.clear(),
     ],
 )
-def test_transcripts_that_do_not_fit_are_refused_in_a_line(unmask, folder, command, change, line):
+def test_transcripts_that_do_not_fit_are_refused_in_a_line(
+    unmask, folder, command, change, sentences
+):
     text = read(folder / "text")
     change(text)
     written(folder / "text", text)
     done = unmask(*command, "-t", "text")
     assert done.returncode == 1
-    assert line in done.stderr
+    sentences.check(done.stderr.splitlines()[-1])
     assert done.stderr.count("\n") <= 3
     assert not done.stdout
 
@@ -141,7 +138,7 @@ def test_an_assessment_says_what_words_alone_give(unmask, folder):
     done = unmask("assess", "a.toml", "-o", "report", "--cache", "cache", "-q")
     assert done.returncode == 0, done.stderr
     page = (folder / "report" / "report.html").read_text()
-    assert "of the risk, words alone give Linkability 9" in page or "give Linkability 100" in page
+    assert "give Linkability 9" in page or "give Linkability 100" in page
     assert "By words alone" in page
     assert "topic" not in page
     assert "s01" not in page
@@ -155,12 +152,12 @@ def test_an_assessment_says_what_words_alone_give(unmask, folder):
     assert '"words"' in legal.stdout
 
 
-def test_an_assessment_refuses_transcripts_that_lack_utterances(unmask, folder):
+def test_an_assessment_refuses_transcripts_that_lack_utterances(unmask, folder, sentences):
     text = read(folder / "text")
     text.pop("test-s01-6")
     written(folder / "text", text)
     (folder / "a.toml").write_text(CONFIG.replace("redact = true\n", ""))
     done = unmask("assess", "a.toml", "-o", "report", "--cache", "cache", "-q")
     assert done.returncode == 1
-    assert "found none of 1 (first: test-s01-6)" in done.stderr
+    sentences.check(done.stderr.splitlines()[-1])
     assert not (folder / "report" / "report.html").exists()

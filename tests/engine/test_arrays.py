@@ -80,13 +80,15 @@ def scores_of(values: Any) -> um.Scores:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_masked_and_complex_numbers_are_refused(name: str) -> None:
+def test_masked_and_complex_numbers_are_refused(name: str, sentences) -> None:
     values, call = EVERY[name]
     masked = np.ma.masked_array(values, values > 1)
-    with pytest.raises(um.InputError, match=r"expected numbers without a mask, found \d+ of"):
+    with pytest.raises(um.InputError) as error:
         call(masked)
-    with pytest.raises(um.InputError, match="expected real numbers, found complex128"):
+    sentences.check(str(error.value))
+    with pytest.raises(um.InputError) as error:
         call(values + 0j)
+    sentences.check(str(error.value))
     assert call(np.ma.masked_array(values)) == call(values)
 
 
@@ -188,10 +190,11 @@ def test_vectors_of_any_length(scale: float) -> None:
     assert risks[0] == pytest.approx(risks[1], abs=1e-3)
 
 
-def test_vectors_that_no_number_holds_squared() -> None:
+def test_vectors_that_no_number_holds_squared(sentences) -> None:
     for scale in (1e200, 1e-200):
-        with pytest.raises(um.InputError, match=r"row 1: expected numbers of at most 1e\+150"):
+        with pytest.raises(um.InputError) as error:
             um.Embeddings(np.eye(2) * scale, ["a", "b"])
+        sentences.check(str(error.value))
     zero = um.Embeddings([[1.0, 0.0], [0.0, 0.0]], ["a", "b"])
     with pytest.raises(um.InputError, match="1 of length zero"):
         zero.normalised()

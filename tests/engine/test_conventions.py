@@ -131,13 +131,16 @@ def test_nist_costs_as_they_were_printed_and_divided():
     assert float(result["min_c_primary"].value) == pytest.approx(np.mean(minima), abs=1e-14)
 
 
-def test_what_contradicts_a_convention_is_refused():
-    with pytest.raises(InputError, match=r"expected voiceprivacy-2020, .*, asvspoof5, found vox"):
+def test_what_contradicts_a_convention_is_refused(sentences):
+    with pytest.raises(InputError) as error:
         um.evaluate([1.0], [0.0], convention="vox")
-    with pytest.raises(InputError, match="no p_target beside kaldi"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         Battery.named("kaldi", p_target=(0.5,))
-    with pytest.raises(InputError, match="no battery beside it"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         um.evaluate([1.0], [0.0], convention="kaldi", battery=Battery())
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="takes no weights"):
         um.evaluate([1.0], [0.0], convention="kaldi", equalise="sex")
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.helpers.notices import lines_of
 
 import unmask as um
 from unmask.base import Replicates
@@ -87,13 +88,13 @@ def test_order_of_trials_changes_no_value():
             assert x.signature == y.signature
 
 
-def test_groups_by_a_pair_of_columns():
+def test_groups_by_a_pair_of_columns(sentences):
     scores = make_scores()
     result = evaluate(scores, by="sex", replicates=0)
     assert [r.group for r in result if r.system == "good"] == [None, "f", "m"]
     mixed = next(notice for notice in result.notices if notice.code == "group-left-out")
     assert mixed.subject == "group f-m"
-    assert mixed.line.startswith("group f-m: left out, it has 0 target and")
+    sentences.check(mixed.line)
     assert mixed.line in result.warnings
     same = scores.select(dict(group_masks(scores, "sex"))["f"])
     f = next(r for r in result if r.group == "f" and r.system == "good")
@@ -111,20 +112,23 @@ def test_notices_name_the_group_and_the_system_they_are_about():
     assert result.warnings == tuple(notice.line for notice in result.notices)
 
 
-def test_groups_by_one_column_and_by_none():
+def test_groups_by_one_column_and_by_none(sentences):
     scores = make_scores()
     masks = dict(group_masks(scores, "enrol_sex"))
     assert set(masks) == {"f", "m"}
     assert sum(mask.sum() for mask in masks.values()) == len(scores)
-    with pytest.raises(um.InputError, match="no column accent to group by"):
+    with pytest.raises(um.InputError) as error:
         evaluate(scores, by="accent", replicates=0)
-    with pytest.raises(um.InputError, match="to group by: the trials have none"):
+    sentences.check(str(error.value))
+    with pytest.raises(um.InputError) as error:
         evaluate([1.0, 2.0], [0.0, 1.5], by="sex", replicates=0)
+    sentences.check(str(error.value))
 
 
-def test_what_is_no_data_is_refused_in_one_line():
-    with pytest.raises(um.InputError, match=r"scores: expected a path, .*, found NoneType"):
+def test_what_is_no_data_is_refused_in_one_line(sentences):
+    with pytest.raises(um.InputError) as error:
         evaluate(None)
+    sentences.check(str(error.value))
 
 
 def test_without_speakers_the_trial_bootstrap_is_named():
@@ -147,7 +151,7 @@ def test_one_speaker_gives_no_interval_and_no_crash():
 
 
 @pytest.mark.parametrize("with_speakers", [True, False])
-def test_one_trial_of_each_class_gives_no_interval_and_no_crash(with_speakers):
+def test_one_trial_of_each_class_gives_no_interval_and_no_crash(with_speakers, sentences):
     scores = make_scores(with_speakers=with_speakers)
     two = scores.select([0, 3])
     assert two.label.tolist() == [1, 0]
@@ -155,9 +159,7 @@ def test_one_trial_of_each_class_gives_no_interval_and_no_crash(with_speakers):
         for estimate in result.estimates:
             assert estimate.no_interval
             assert estimate.interval is None or math.isnan(estimate.interval.low)
-    text = " ".join(evaluate(two, replicates=10).warnings)
-    assert "no interval can be given" in text
-    assert ("one speaker only has target trials" in text) == with_speakers
+    sentences.check(*evaluate(two, replicates=10).warnings)
     row = compare(two, replicates=10)["eer"]
     assert math.isnan(row.interval.low)
 
@@ -188,14 +190,15 @@ def test_separated_classes_get_the_exact_bound():
     assert result["d_ece"].interval.low == pytest.approx((1 - bound) / (2 * math.log(2)))
 
 
-def test_a_target_trial_of_two_speakers_is_refused():
+def test_a_target_trial_of_two_speakers_is_refused(sentences):
     scores = make_scores()
     swapped = Scores(
         scores.enrol, scores.test, 1 - scores.label, enrol_speaker=scores.enrol_speaker,
         test_speaker=scores.test_speaker, systems=scores.systems,
     )  # fmt: skip
-    with pytest.raises(um.InputError, match="target trials have two speakers"):
+    with pytest.raises(um.InputError) as error:
         evaluate(swapped, replicates=10)
+    sentences.check(str(error.value))
 
 
 def test_one_class_only_is_refused_with_the_counts():
@@ -204,42 +207,35 @@ def test_one_class_only_is_refused_with_the_counts():
         evaluate(scores.select(scores.is_target))
 
 
-def test_comparison_of_two_systems():
+def test_comparison_of_two_systems(sentences):
     scores = make_scores(speakers=12)
     result = compare(scores, replicates=50)
     row = result["eer"]
     assert row.value == pytest.approx(row.second.value - row.first.value)
     assert row.value > 0
     assert row.second_better < 0.2
-    assert result.verdict.startswith("good recognises speakers better: the EER of good is")
+    sentences.check(result.verdict)
     turned = compare(scores, "poor", "good", replicates=50)
     assert turned["eer"].value == -row.value
     assert turned["eer"].second_better == pytest.approx(1 - row.second_better)
     assert turned["d_ece"].second_better > 0.8
 
 
-def test_a_safeguard_that_recognises_better_protects_less():
+def test_a_safeguard_that_recognises_better_protects_less(sentences):
     scores = make_scores(speakers=12)
     plain, turned = (compare(scores, replicates=50, privacy=privacy) for privacy in (False, True))
     row = turned["eer"]
-    low, high = (100 * end for end in (row.interval.low, row.interval.high))
-    assert turned.verdict == (
-        f"good recognises speakers better (EER {100 * row.value:.2f} percentage points "
-        f"below that of poor, 95 % confidence interval {low:.2f} to {high:.2f}, lower in "
-        f"{100 * (1 - row.second_better):.1f} % of 50 bootstrap resamples of the speakers): "
-        f"as a safeguard "
-        "good protects less."
-    )
+    for number in (row.value, row.interval.low, row.interval.high):
+        assert f"{100 * number:.2f}" in turned.verdict
+    sentences.check(turned.verdict)
     shares = {one["metric"]: one["second_protects_more"] for one in turned.rows()}
     for one in plain.rows():
         gone = one["metric"] in ("cllr", "act_dcf")
         share = None if gone else pytest.approx(1 - one["second_recognises_better"])
         assert shares[one["metric"]] == share
-    assert compare(scores, replicates=0, privacy=True).verdict.endswith(
-        "below that of poor: on these trials, as a safeguard good protects less."
-    )
+    sentences.check(compare(scores, replicates=0, privacy=True).verdict)
     unclear = compare(make_scores(speakers=3), replicates=50, privacy=True).verdict
-    assert unclear.startswith("no clear difference in protection: the EER of ")
+    sentences.check(unclear)
     assert "includes 0" in unclear
     told = [*um.document(turned).notes, um.document(turned).title, turned.verdict]
     for text in (um.render(um.document(turned), kind) for kind in ("text", "latex", "md", "csv")):
@@ -263,7 +259,7 @@ OTHERS = (
 @pytest.mark.parametrize(
     ("name", "protected"), [(n, True) for n in SAFEGUARDS] + [(n, False) for n in OTHERS]
 )
-def test_names_say_that_systems_are_safeguards(name, protected):
+def test_names_say_that_systems_are_safeguards(name, protected, sentences):
     scores = make_scores(speakers=3)
     good, poor = scores.systems.values()
     named = replace(scores, systems={name: good, "other": poor})
@@ -275,7 +271,8 @@ def test_names_say_that_systems_are_safeguards(name, protected):
         assert len(told) == protected
         for notice in told:
             assert notice.sentence.startswith("read as safeguards: ")
-            assert f"{name}; --no-privacy (privacy=False) for verification" in notice.sentence
+            assert f"{name}; " in notice.sentence
+            sentences.check(notice.sentence)
         for privacy in (False, True):
             asked = compare(table, replicates=0, privacy=privacy)
             assert asked.privacy == privacy
@@ -289,7 +286,7 @@ def test_bands_of_misses_fall_with_more_false_alarms():
         assert (band.low <= band.high).all()
 
 
-def test_a_share_that_the_interval_contradicts_is_explained():
+def test_a_share_that_the_interval_contradicts_is_explained(sentences):
     result = compare(make_scores(), replicates=50)
     eer, *others = result.differences
     wide = replace(eer.interval, low=-0.4, high=0.4)
@@ -297,13 +294,15 @@ def test_a_share_that_the_interval_contradicts_is_explained():
         row = replace(eer, interval=wide, second_better=share if eer.value < 0 else 1 - share)
         verdict = replace(result, differences=(row, *others)).verdict
         assert "includes 0" in verdict
-        assert ("which resamples show too little" in verdict) == said
+        assert ("which resamples" in verdict) == said
+        sentences.check(verdict)
 
 
-def test_comparison_needs_two_names():
+def test_comparison_needs_two_names(sentences):
     scores = make_scores()
-    with pytest.raises(um.InputError, match="two systems by name"):
+    with pytest.raises(um.InputError) as error:
         compare(scores, "good", "good")
+    sentences.check(str(error.value))
     with pytest.raises(um.InputError, match="found 'best'"):
         compare(scores, "good", "best")
 
@@ -345,7 +344,7 @@ def test_comparisons_print_what_they_rest_on_and_the_verdict():
     for text in (repr(result), result._repr_html_()):
         assert result.verdict in text
         assert "8 speakers" in text
-        assert "95 % confidence intervals over speakers (50 bootstrap replicates" in text
+        assert "50 bootstrap replicates" in text
 
 
 def test_comparisons_show_themselves():
@@ -381,10 +380,11 @@ def test_a_new_metric_is_in_tables_files_and_comparisons(monkeypatch):
 
 
 @pytest.mark.parametrize("option", [{"equalise": "sex"}, {"systems": ["plda"]}])
-def test_options_of_tables_are_refused_for_embeddings(option):
+def test_options_of_tables_are_refused_for_embeddings(option, sentences):
     embeddings = um.Embeddings(np.eye(4), ["a", "a", "b", "b"])
-    with pytest.raises(um.InputError, match="expected a table of scores, found embeddings"):
+    with pytest.raises(um.InputError) as error:
         evaluate(embeddings, **option)
+    sentences.check(str(error.value))
 
 
 def test_margins_are_paired_differences_from_the_lowest_eer_at_95_percent():
@@ -404,11 +404,11 @@ def test_margins_are_paired_differences_from_the_lowest_eer_at_95_percent():
     assert bare.no_interval
 
 
-def test_draws_of_bins_of_trials_are_not_paired(monkeypatch):
+def test_draws_of_bins_of_trials_are_not_paired(monkeypatch, sentences):
     monkeypatch.setattr("unmask.engine.evaluation.AUTO_TRIALS", 10)
     margin = evaluate(make_scores(with_speakers=False)).margins["poor"]
     assert margin.interval is None
-    assert "drawn for each system anew" in margin.no_interval
+    sentences.check(margin.no_interval)
 
 
 def skewed_speakers(seed=0, hard=1):
@@ -426,7 +426,7 @@ def skewed_speakers(seed=0, hard=1):
     return um.Scores(*ids, label, **about)
 
 
-def test_one_speaker_carries_no_interval_to_chance_and_is_told():
+def test_one_speaker_carries_no_interval_to_chance_and_is_told(sentences):
     """An EER of 7 % in a paper had [0.26, 50], and its raw one an end of 57 %."""
     scores = skewed_speakers()
     analysis = Analysis.of(None, 300, 0.95, 0)
@@ -437,15 +437,13 @@ def test_one_speaker_carries_no_interval_to_chance_and_is_told():
         estimate, resampled = result[key], np.nanmax(drawn.values[key])
         assert estimate.value < estimate.interval.high < 1.5 * resampled
         assert estimate.interval.high < 0.5
-    notice = next(one for one in result.notices if one.code == "one-speaker")
+    (told,) = lines_of(result, "one-speaker")
     others = scores.select(np.array([name != "s00" for name in scores.enrol_speaker]))
     others = others.select(np.array([name != "s00" for name in others.test_speaker]))
     without = um.evaluate(others, replicates=0)["eer"].value
-    assert notice.line == (
-        "system: EER: one of 16 speakers (number 1 of 16 in the order of names) makes 100 % of the"
-        f" misses at its threshold; without that speaker it is {100 * without:.2f} %"
-    )
-    assert "s00" not in notice.line
+    assert f" {100 * without:.2f} %" in told
+    sentences.check(told)
+    assert "s00" not in told
     even = um.evaluate(skewed_speakers(hard=16), replicates=20)
     assert not [one for one in even.notices if one.code == "one-speaker"]
 
@@ -459,7 +457,7 @@ def test_a_raw_eer_ends_at_one_half_unless_it_lies_beyond():
         assert made.interval.low <= made.value <= made.interval.high
 
 
-def test_false_alarms_that_few_speakers_carry_are_told():
+def test_false_alarms_that_few_speakers_carry_are_told(sentences):
     rng = np.random.default_rng(0)
     one, two = np.triu_indices(40, 1)
     near = (one < 3).astype(float) + (two < 3)
@@ -475,9 +473,7 @@ def test_false_alarms_that_few_speakers_carry_are_told():
         result = um.evaluate(table, battery=Battery(far=(0.05,)), replicates=30)
         codes[name] = [one.line for one in result.notices if one.code == "few-carriers"]
     assert not codes["even"]
-    assert codes["wolves"][0].startswith(
-        "wolves: FAR ≤ 5 %: about 3 of 40 speakers carry the false"
-    )
+    sentences.check(codes["wolves"][0])
 
 
 def test_a_difference_holds_what_its_resamples_hold():
@@ -492,12 +488,13 @@ def test_a_difference_holds_what_its_resamples_hold():
     assert made.high == high > 0
 
 
-def test_a_difference_below_one_false_alarm_has_no_interval_and_fails_no_build():
+def test_a_difference_below_one_false_alarm_has_no_interval_and_fails_no_build(sentences):
     scores = make_scores()
     result = um.compare(scores, "good", "poor", replicates=20)
     rows = {row.params["fpr"]: row for row in result.differences if row.metric == "tpr_at_fpr"}
     assert rows[0.01].interval is not None
     assert rows[0.001].interval is None
-    assert rows[0.001].no_interval.startswith("this rate is less than one false alarm")
-    with pytest.raises(um.InputError, match="expected an interval of the difference"):
+    sentences.check(rows[0.001].no_interval)
+    with pytest.raises(um.InputError) as error:
         result.worsens("tpr_at_fpr@0.001")
+    sentences.check(str(error.value))

@@ -224,7 +224,7 @@ def test_a_condition_of_trials_makes_no_gaps_and_says_so():
     assert [one.code for one in result.notices if "gaps" in one.subject] == ["conditions"]
 
 
-def test_bad_groups_are_named():
+def test_bad_groups_are_named(sentences):
     scores = drawn(law=0)
 
     def refused(match, **changed):
@@ -245,8 +245,9 @@ def test_bad_groups_are_named():
     )
     given = iter(itertools.count())
     refused("one group of each speaker", give=lambda s: "fm"[next(given) % 2])
-    with pytest.raises(um.InputError, match="no column accent to group by"):
+    with pytest.raises(um.InputError) as error:
         um.group_gaps(scores, "accent")
+    sentences.check(str(error.value))
     with pytest.raises(um.InputError, match="alpha"):
         um.group_gaps(scores, "group", alpha=2.0)
     with pytest.raises(um.InputError, match="speakers are known"):
@@ -328,7 +329,9 @@ def voices_of_groups(speakers=16, each=4):
 
 
 @pytest.mark.parametrize("pairs", ["all", "enrolment-fixed"])
-def test_pairs_that_are_counted_have_the_groups_of_those_that_are_held(monkeypatch, pairs):
+def test_pairs_that_are_counted_have_the_groups_of_those_that_are_held(
+    monkeypatch, pairs, sentences
+):
     voices, battery = voices_of_groups(), um.Battery(far=(0.05,))
     how = {"by": "sex", "battery": battery, "replicates": 30, "pairs": pairs}
     held = um.evaluate(voices, **how)
@@ -347,11 +350,12 @@ def test_pairs_that_are_counted_have_the_groups_of_those_that_are_held(monkeypat
         if first.metric == "fnmr":
             ends = (first.interval.low, first.interval.high)
             assert ends == pytest.approx((second.interval.low, second.interval.high))
-    with pytest.raises(um.InputError, match="no column age to group by: the columns are sex"):
+    with pytest.raises(um.InputError) as error:
         um.evaluate(voices, by="age", replicates=0)
+    sentences.check(str(error.value))
 
 
-def test_a_key_is_scored_with_shards_and_their_columns_make_groups(tmp_path):
+def test_a_key_is_scored_with_shards_and_their_columns_make_groups(tmp_path, sentences):
     voices = voices_of_groups()
     key = um.make_trials(voices).trials
     um.write(key, tmp_path / "trials", format="kaldi-trials")
@@ -366,5 +370,6 @@ def test_a_key_is_scored_with_shards_and_their_columns_make_groups(tmp_path):
         assert parts["eer"].value == whole[whole.results[0].system]["eer"].value
         assert [source.name for source in parts.sources][-3:] == [str(one) for one in shards]
     torn = replace(voices, columns={"sex": Ids.from_strings(["f", "m"] * (len(voices) // 2))})
-    with pytest.raises(um.InputError, match="sex: expected one value of each speaker"):
+    with pytest.raises(um.InputError) as error:
         um.evaluate(torn, key=key, by="sex", replicates=0)
+    sentences.check(str(error.value))

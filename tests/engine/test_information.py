@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
+from tests.helpers.notices import lines_of
 
 import unmask as um
 from unmask import Roc
@@ -120,9 +121,10 @@ def test_d_sys_at_its_ends():
     assert um.d_sys([0.0], [1.0]) == 0.0
 
 
-def test_d_sys_histogram_with_few_or_equal_scores():
-    with pytest.raises(um.InputError, match="expected 20 mated scores or more, found 19"):
+def test_d_sys_histogram_with_few_or_equal_scores(sentences):
+    with pytest.raises(um.InputError) as error:
         um.d_sys([1.0] * 19, [0.0] * 19, estimator="histogram")
+    sentences.check(str(error.value))
     assert um.d_sys(np.linspace(5, 9, 20), [0.0] * 20, estimator="histogram") > 0
     assert um.d_sys([1.0] * 50, [1.0] * 50, estimator="histogram") == 0.0
     with pytest.raises(um.InputError, match="finite"):
@@ -131,12 +133,12 @@ def test_d_sys_histogram_with_few_or_equal_scores():
         um.d_sys([1.0], [0.0], estimator="kernel")
 
 
-def test_zebra_reports_the_negated_score():
+def test_zebra_reports_the_negated_score(sentences):
     rng = np.random.default_rng(4)
     result = um.zebra(rng.normal(-3, 1, 300), rng.normal(0, 1, 3000))
     assert result.d_ece < 0.01
     assert result.negated_d_ece > 0.4
-    assert "negated score discloses more" in result.warnings[0]
+    sentences.check(*lines_of(result, "negated"))
     assert um.zebra(rng.normal(3, 1, 300), rng.normal(0, 1, 3000)).warnings == ()
 
 

@@ -236,7 +236,7 @@ def test_a_recording_of_a_countermeasure_counts_once():
     assert not any(notice.code == "recordings-once" for notice in differing.notices)
 
 
-def test_the_costs_of_a_convention_are_its_own():
+def test_the_costs_of_a_convention_are_its_own(sentences):
     scores = three_classes()
     made = um.evaluate(scores, convention="asvspoof5", replicates=0)["asv"]
     cost = SpoofCost(0.9405, 0.0095, 0.05, 1, 10, 10)
@@ -247,8 +247,9 @@ def test_the_costs_of_a_convention_are_its_own():
     for name in ("a_dcf", "t_dcf"):
         with pytest.raises(InputError, match=f"no {name} beside asvspoof5"):
             um.evaluate(scores, convention="asvspoof5", replicates=0, **{name: tuple(cost)})
-    with pytest.raises(InputError, match="no t_dcf beside asvspoof2019"):
+    with pytest.raises(InputError) as error:
         um.evaluate(scores, convention="asvspoof2019", replicates=0, t_dcf=tuple(cost))
+    sentences.check(str(error.value))
     for convention in ("asvspoof2019", "asvspoof5"):
         drawn = um.evaluate(scores, convention=convention, replicates=20)["asv"]["min_t_dcf"]
         assert drawn.interval.low < drawn.value < drawn.interval.high
@@ -440,41 +441,48 @@ def test_speakers_that_are_claimed_are_drawn(tmp_path):
     assert "claimed-speakers" in {one.code for one in made.notices}
 
 
-def test_what_cannot_be():
+def test_what_cannot_be(sentences):
     scores = three_classes()
     two = scores.select(scores.label >= 0)
     for options in ({"spoof": True}, {"role": "cm"}, {"role": {"asv": "cm"}}):
-        with pytest.raises(InputError, match=r"expected spoof trials for .*, found 60 target"):
+        with pytest.raises(InputError) as error:
             um.evaluate(two, replicates=0, **options)
-    with pytest.raises(InputError, match=r"expected a countermeasure column .*, found asv"):
+        sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         um.evaluate(scores, systems=["asv"], t_dcf=TANDEM, replicates=0)
-    with pytest.raises(InputError, match="asv or cm, found pad"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         um.evaluate(scores, role="pad", replicates=0)
-    with pytest.raises(InputError, match="one of the systems asv, my-cm, found b"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         um.evaluate(scores, role={"b": "cm"}, replicates=0)
-    with pytest.raises(InputError, match="three priors that add up to 1"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         um.evaluate(scores, a_dcf=(0.9, 0.5, 0.5, 1, 1, 1), replicates=0)
-    with pytest.raises(InputError, match="three priors and three costs, found 2 numbers"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         um.evaluate(scores, t_dcf=(0.9, 0.5), replicates=0)
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="equalise"):
         um.evaluate(scores, spoof=True, equalise="attack", replicates=0)
     assert "a_dcf" not in um.evaluate(scores, equalise="attack", replicates=0).to_dict()["notes"]
 
 
-def test_one_speaker_or_none_drawn_has_no_interval():
+def test_one_speaker_or_none_drawn_has_no_interval(sentences):
     scores = three_classes(speakers=2)
     alone = scores.select(scores.enrol_speaker.codes == 0)
     made = um.evaluate(alone, replicates=10)["asv"]["a_dcf"]
-    assert made.no_interval == "one speaker only has target trials"
+    sentences.check(made.no_interval)
     assert um.evaluate(scores, replicates=0)["asv"]["a_dcf"].no_interval
 
 
-def test_compare_refuses_a_countermeasure():
+def test_compare_refuses_a_countermeasure(sentences):
     rng = np.random.default_rng(0)
     label = ["target"] * 20 + ["nontarget"] * 20 + ["spoof"] * 20
     scores = {"asv": rng.normal(size=60), "cm_score": rng.normal(size=60)}
     frame = pl.DataFrame(
         {"enrol": ["e"] * 60, "test": [f"t{n}" for n in range(60)], "label": label, **scores}
     )
-    with pytest.raises(InputError, match="verification systems, found the countermeasure cm_score"):
+    with pytest.raises(InputError) as error:
         um.compare(frame, "asv", "cm_score", replicates=0)
+    sentences.check(str(error.value))

@@ -56,7 +56,7 @@ def test_a_key_in_another_order(trials, tmp_path):
     assert compare(tmp_path / "scores", key=tmp_path / "trials.parquet").sources[1].target == 341
 
 
-def test_the_side_of_a_segment_belongs_to_the_trial(trials, tmp_path):
+def test_the_side_of_a_segment_belongs_to_the_trial(trials, tmp_path, sentences):
     other = trials.with_columns(pl.col("score") - 1, side=pl.lit("b"))
     both = pl.concat([trials.with_columns(side=pl.lit("a")), other])
     both = both.rename({"enrol": "modelid", "test": "segmentid"})
@@ -69,12 +69,12 @@ def test_the_side_of_a_segment_belongs_to_the_trial(trials, tmp_path):
     paths["plain"].write_text(text(key[:2000].drop("side"), header=True, separator="\t"))
     assert not isinstance(compare(paths["scores"], key=paths["key"]), str)
     assert compare(paths["scores"], key=paths["half"], missing="skip").sources[0].missing == 2000
-    assert "the side of segments in both files" in compare(paths["scores"], key=paths["plain"])
+    sentences.check(compare(paths["scores"], key=paths["plain"]))
     paths["scores"].write_text(text(scores[:2000], header=True, separator="\t"))
     assert not isinstance(compare(paths["scores"], key=paths["plain"]), str)
 
 
-def test_several_systems_and_spoofed_trials(trials, tmp_path):
+def test_several_systems_and_spoofed_trials(trials, tmp_path, sentences):
     frame = trials.with_columns(
         other=-pl.col("score"),
         label=pl.when(pl.int_range(pl.len()) % 7 == 0).then(pl.lit("spoof")).otherwise("label"),
@@ -85,9 +85,7 @@ def test_several_systems_and_spoofed_trials(trials, tmp_path):
     assert "286 spoof trials" in outcome.sources[0].detected
     only = compare(tmp_path / "a.csv", systems=["other"])
     assert [result.system for result in only] == ["other"]
-    assert "expected systems among plda, other, found x" in compare(
-        tmp_path / "a.csv", systems=["x"]
-    )
+    sentences.check(compare(tmp_path / "a.csv", systems=["x"]))
 
 
 def test_progress_reaches_the_end(trials, tmp_path):
@@ -101,14 +99,16 @@ def test_progress_reaches_the_end(trials, tmp_path):
     assert done[-1] == 1
 
 
-def test_only_files_are_read_in_batches(tmp_path):
+def test_only_files_are_read_in_batches(tmp_path, sentences):
     with pytest.raises(um.InputError, match="found standard input"):
         um.evaluate("-", stream=True)
-    with pytest.raises(um.InputError, match="expected score files, found none"):
+    with pytest.raises(um.InputError) as error:
         um.evaluate([], stream=True)
+    sentences.check(str(error.value))
     np.savez(tmp_path / "a.npz", enrol=np.array(["a"]))
-    with pytest.raises(um.InputError, match="expected text, gzip or parquet"):
+    with pytest.raises(um.InputError) as error:
         um.evaluate(tmp_path / "a.npz", stream=True)
+    sentences.check(str(error.value))
 
 
 def test_large_files_are_told_by_size(tmp_path):
@@ -167,7 +167,7 @@ def test_real_files(name, monkeypatch):
     assert result.results[0]["eer"].n["speakers"] in (20, 1251)
 
 
-def test_paths_are_evaluated_in_memory_or_in_batches(trials, tmp_path):
+def test_paths_are_evaluated_in_memory_or_in_batches(trials, tmp_path, sentences):
     path = tmp_path / "a.score"
     path.write_text(text(trials))
     whole = um.evaluate(path, replicates=0)
@@ -177,5 +177,6 @@ def test_paths_are_evaluated_in_memory_or_in_batches(trials, tmp_path):
     assert whole.results[0]["eer"].value == batches.results[0]["eer"].value
     np.savez(tmp_path / "b.npz", tar=[1.0, 2.0], non=[0.0, 1.5])
     assert um.evaluate(tmp_path / "b.npz", replicates=0).results[0]["eer"].value == 0.25
-    with pytest.raises(um.InputError, match="to group by sex, found a stream"):
+    with pytest.raises(um.InputError) as error:
         um.evaluate(path, by="sex", stream=True)
+    sentences.check(str(error.value))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import shutil
+import tempfile
 
 import numpy as np
 import polars as pl
@@ -85,68 +86,68 @@ def test_bytes_that_are_no_text(tmp_path):
     assert "line 901: expected UTF-8" in compare(tmp_path / "a.score")
 
 
-def test_the_first_kind_of_fault_is_told(tmp_path):
+def test_the_first_kind_of_fault_is_told(tmp_path, sentences):
     table = rows()
     table[300], table[500], table[700] = ["e0 t0 1 maybe"], ["e1 t1 nan target"], table[2]
     assert "line 501: expected a number" in compare(put(tmp_path / "a.score", table))
     table[500] = ["e1 t1 - target"]
     assert "line 301: expected a label" in compare(put(tmp_path / "a.score", table))
     table[300] = ["e0 t0 1 target"]
-    assert "line 501: expected a score, found none" in compare(put(tmp_path / "a.score", table))
-    assert "line 701: expected each trial once" in compare(tmp_path / "a.score", missing="skip")
+    sentences.check(compare(put(tmp_path / "a.score", table)))
+    sentences.check(compare(tmp_path / "a.score", missing="skip"))
 
 
 @pytest.mark.parametrize("part", [0.3, 0.8])
-def test_gzip_that_ends_early_or_is_damaged(tmp_path, part):
+def test_gzip_that_ends_early_or_is_damaged(tmp_path, part, sentences):
     whole = gzip.compress(put(tmp_path / "a.score", rows()).read_bytes())
     place = int(part * len(whole))
     (tmp_path / "b.gz").write_bytes(whole[:place])
-    assert "b.gz: the gzip file is truncated" in compare(tmp_path / "b.gz")
+    sentences.check(compare(tmp_path / "b.gz"))
     (tmp_path / "c.gz").write_bytes(whole[:place] + b"\xff" * 40 + whole[place + 40 :])
     assert "c.gz" in compare(tmp_path / "c.gz")
 
 
-def test_classes_and_files_that_are_not_there(tmp_path):
+def test_classes_and_files_that_are_not_there(tmp_path, sentences):
     for label in ("target", "nontarget"):
         table = [[*row[:3], label] for row in rows()]
-        assert "expected trials of both classes" in compare(put(tmp_path / "a.score", table))
+        sentences.check(compare(put(tmp_path / "a.score", table)))
     assert "no such file" in compare(tmp_path / "absent")
     assert "no such file" in compare(tmp_path / "a.score", key=tmp_path / "absent")
     assert "found a directory" in compare(tmp_path)
     (tmp_path / "empty").write_text("")
-    assert "the file is empty" in compare(tmp_path / "empty")
-    assert "header and no trials" in compare(put(tmp_path / "b.tsv", [], header=HEADER))
+    sentences.check(compare(tmp_path / "empty"))
+    sentences.check(compare(put(tmp_path / "b.tsv", [], header=HEADER)))
     table = [row[:3] for row in rows()]
-    assert "no labels; give a key" in compare(put(tmp_path / "scores", table))
+    sentences.check(compare(put(tmp_path / "scores", table)))
     key = put(tmp_path / "trials", [[row[0], row[1], row[3]] for row in rows()])
-    assert "expected scores, found a key (kaldi-trials" in compare(key)
+    sentences.check(compare(key))
     assert "expected a key, found" in compare(tmp_path / "scores", key=tmp_path / "scores")
     bare = put(tmp_path / "bare", [row[2:] for row in rows()])
-    assert "enrol and test identifiers to join by" in compare(bare, key=key)
-    assert "enrol and test identifiers to join by" in compare(bare, speakers="pattern:(.)")
-    assert "compare systems trial by trial" in compare(tmp_path / "a.score", bare)
+    sentences.check(compare(bare, key=key))
+    sentences.check(compare(bare, speakers="pattern:(.)"))
+    sentences.check(compare(tmp_path / "a.score", bare))
 
 
-def test_options_are_checked_alike(tmp_path):
+def test_options_are_checked_alike(tmp_path, sentences):
     path = put(tmp_path / "a.score", rows())
-    for options, text in (
-        ({"missing": "ignore"}, "missing='error' or 'skip'"),
-        ({"duplicates": "mean"}, "duplicates='error' or 'skip'"),
-        ({"format": "kaldy"}, "expected a format among"),
-        ({"format": "long"}, "expected a header"),
-        ({"format": "kaldi-scores"}, "expected 3 columns"),
-        ({"format": "parquet"}, "expected parquet"),
-        ({"systems": ["y"]}, "expected systems among a, found y"),
+    for options in (
+        {"missing": "ignore"},
+        {"duplicates": "mean"},
+        {"format": "kaldy"},
+        {"format": "long"},
+        {"format": "kaldi-scores"},
+        {"format": "parquet"},
+        {"systems": ["y"]},
     ):
-        assert text in compare(path, **options)
+        sentences.check(compare(path, **options))
     assert not isinstance(compare(path, format="wespeaker"), str)
     table = put(tmp_path / "b.tsv", rows(), header=["enrol", "test", "score", "label"])
     assert compare(table).results[0].system == "b"
     assert compare(table, systems=["score"]).results[0].system == "score"
-    assert "expected systems among score, found b" in compare(table, systems=["b"])
+    sentences.check(compare(table, systems=["b"]))
 
 
-def test_bad_parquet(tmp_path):
+def test_bad_parquet(tmp_path, sentences):
     table = rows()
     frame = pl.DataFrame(table, schema=HEADER, orient="row").with_columns(
         pl.col("plda").cast(pl.Float64)
@@ -161,32 +162,33 @@ def test_bad_parquet(tmp_path):
     def without(name, value=None):
         return pl.when(at).then(value).otherwise(name)
 
-    assert "row 901: expected an identifier in column 'enrol'" in fault_of(enrol=without("enrol"))
-    assert "row 901: expected a value in column 'label'" in fault_of(label=without("label"))
-    assert "row 901: expected a score, found none" in fault_of(plda=without("plda"))
-    assert "row 901: expected a number in column 'plda', found NaN (1 in" in fault_of(
-        plda=without("plda", float("nan"))
-    )
+    sentences.check(fault_of(enrol=without("enrol")))
+    sentences.check(fault_of(label=without("label")))
+    sentences.check(fault_of(plda=without("plda")))
+    sentences.check(fault_of(plda=without("plda", float("nan"))))
     assert "row 901: expected a label" in fault_of(label=without("label", pl.lit("maybe")))
     word = pl.when(at).then(pl.lit("high")).otherwise(pl.col("plda").cast(pl.String))
-    assert "expected columns such as enrol" in fault_of(plda=word)
-    assert "row 901: expected each trial once, found e" in fault_of(
-        enrol=without("enrol", pl.lit(table[3][0])), test=without("test", pl.lit(table[3][1]))
+    sentences.check(fault_of(plda=word))
+    sentences.check(
+        fault_of(
+            enrol=without("enrol", pl.lit(table[3][0])), test=without("test", pl.lit(table[3][1]))
+        )
     )
     frame.with_columns(score=word).drop("plda").write_parquet(path)
-    assert "row 901: expected a number in column 'score', found 'high'" in compare(path)
+    sentences.check(compare(path))
     frame.clear().write_parquet(path)
-    assert "the file holds no trials" in compare(path)
+    sentences.check(compare(path))
     frame.rename({"enrol": "foo", "test": "bar", "label": "baz"}).write_parquet(path)
-    assert "expected columns such as enrol" in compare(path)
+    sentences.check(compare(path))
     frame.write_parquet(path)
     path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(um.InputError, match="parquet file cannot be read") as caught:
+    with pytest.raises(um.InputError) as caught:
         um.evaluate(path, stream=True)
+    sentences.check(str(caught.value).partition(" (")[0])  # in brackets: what polars says
     assert "\n" not in str(caught.value)
 
 
-def test_numbers_that_are_names_or_labels(tmp_path):
+def test_numbers_that_are_names_or_labels(tmp_path, sentences):
     table = rows()
     frame = pl.DataFrame(table, schema=HEADER, orient="row").with_columns(
         pl.col("enrol").str.slice(1).cast(pl.Float64),
@@ -200,37 +202,34 @@ def test_numbers_that_are_names_or_labels(tmp_path):
     assert not isinstance(compare(tmp_path / "a.parquet", key=tmp_path / "key"), str)
     half = pl.when(pl.int_range(pl.len()) == 900).then(0.5)
     frame.with_columns(enrol=half.otherwise("enrol")).write_parquet(tmp_path / "b.parquet")
-    assert "1200 of its 1200 trials are not in" in compare(
-        tmp_path / "b.parquet", key=tmp_path / "key"
-    )
+    sentences.check(compare(tmp_path / "b.parquet", key=tmp_path / "key"))
     frame.with_columns(label=half.otherwise("label")).write_parquet(tmp_path / "c.parquet")
     assert "row 1: expected a label" in compare(tmp_path / "c.parquet")
     frame.with_columns(pl.col("label") == 1).write_parquet(tmp_path / "d.parquet")
     assert not isinstance(compare(tmp_path / "d.parquet"), str)
 
 
-def test_repeated_trials(tmp_path):
+def test_repeated_trials(tmp_path, sentences):
     table = rows()
     table[900] = [*table[7][:2], "0.5", "target"]
     table[1100] = [*table[7][:2], "0.25", "target"]
     table[1150] = [*table[3][:2], "0.25", "nontarget"]
     path = put(tmp_path / "a.score", table)
-    trial = " ".join(table[7][:2])
-    assert f"line 901: expected each trial once, found {trial} again, first in line 8 (3" in (
-        compare(path)
-    )
+    found = compare(path)
+    assert " ".join(table[7][:2]) in found
+    sentences.check(found)
     assert "line 901: expected" in compare(path, duplicates="skip")
     for row, first in ((900, 7), (1100, 7), (1150, 3)):
         table[row][3] = table[first][3]
     put(path, table)
     assert compare(path, duplicates="skip").sources[0].duplicates == 3
     put(path, [table[0]] * 2000)
-    assert "line 2: expected each trial once" in compare(path)
+    sentences.check(compare(path))
     assert "both classes" in compare(path, duplicates="skip")
 
 
 @pytest.mark.parametrize("duplicates", ["error", "skip"])
-def test_two_labels_of_one_trial(tmp_path, duplicates):
+def test_two_labels_of_one_trial(tmp_path, duplicates, sentences):
     """Mirrored trials with one label pass, and those of a segment with its side."""
     table = rows()
     both = [*table, *([row[1], row[0], *row[2:]] for row in table[::-1])]
@@ -241,26 +240,21 @@ def test_two_labels_of_one_trial(tmp_path, duplicates):
     trial, line = " ".join(both[1700][:2]), 2400 - 1700
     put(path, both)
     found = compare(path, duplicates=duplicates)
-    assert (
-        f"a.score, line 1701: expected {trial}, in either order, labelled as in line {line}"
-        in found
-    )
-    assert "found another label (2 such trials in all)" in found
+    assert f"a.score, line 1701: expected {trial}," in found
+    assert f"line {line}, found" in found
+    sentences.check(found)
     scores, key = put(tmp_path / "scores", [row[:3] for row in both]), tmp_path / "key"
     put(key, [[*row[:2], row[3]] for row in both])
     assert f"key, line 1701: expected {trial}" in compare(scores, key=key, duplicates=duplicates)
 
 
-def test_a_repeated_trial_with_another_label_is_no_duplicate(tmp_path):
+def test_a_repeated_trial_with_another_label_is_no_duplicate(tmp_path, sentences):
     table = rows()
     path = put(tmp_path / "a.score", [*table, [*table[4][:3], "spoof"], [*table[0][:3], "spoof"]])
-    assert "line 1201: expected each trial once" in compare(path)
+    sentences.check(compare(path))
     found = compare(path, duplicates="skip")
-    assert (
-        f"line 1201: expected {' '.join(table[4][:2])}, in either order, labelled as in line 5"
-        in found
-    )
-    assert "(2 such trials in all)" in found
+    assert " ".join(table[4][:2]) in found
+    sentences.check(found)
 
 
 def test_first_hashes_that_collide_are_told_apart(tmp_path, monkeypatch):
@@ -281,42 +275,41 @@ def test_first_hashes_that_collide_are_told_apart(tmp_path, monkeypatch):
     assert compare(path, duplicates="skip").sources[0].duplicates == 5
 
 
-def test_trials_that_only_scores_or_key_have(tmp_path):
+def test_trials_that_only_scores_or_key_have(tmp_path, sentences):
     table = rows()
     labels = [[row[0], row[1], row[3]] for row in table]
     scores, key = tmp_path / "scores", tmp_path / "trials"
     plain = [row[:3] for row in table]
     put(key, labels[::-1])
     put(scores, plain[:-3])
-    first = " ".join(table[-1][:2])
-    assert f"3 of the 1200 trials of {key} have no score (first: {first})" in (
-        compare(scores, key=key)
-    )
+    found = compare(scores, key=key)
+    assert " ".join(table[-1][:2]) in found
+    sentences.check(found)
     assert compare(scores, key=key, missing="skip").sources[1].missing == 3
     put(scores, [*plain[:5], ["e0", "nobody", "0.5"], *plain[7:]])
     text = compare(scores, key=key)
-    assert f"1 of its 1199 trials are not in {key} (first: e0 nobody); 2 of the 1200" in text
+    sentences.check(text)
     skipped = compare(scores, key=key, missing="skip")
     assert [source.missing for source in skipped.sources] == [1, 2]
     put(scores, [["a", f"b{i}", "0.5"] for i in range(400)])
-    assert "400 of its 400 trials are not in" in compare(scores, key=key)
-    assert "none of its 400 trials is in" in compare(scores, key=key, missing="skip")
+    sentences.check(compare(scores, key=key))
+    sentences.check(compare(scores, key=key, missing="skip"))
     put(scores, [*plain, plain[4]])
-    assert "scores, line 1201: expected each trial once" in compare(scores, key=key)
+    sentences.check(compare(scores, key=key))
     assert compare(scores, key=key, duplicates="skip").sources[0].duplicates == 1
     put(scores, plain)
     put(key, [*labels, labels[4]])
-    assert "trials, line 1201: expected each trial once" in compare(scores, key=key)
+    sentences.check(compare(scores, key=key))
     assert compare(scores, key=key, duplicates="skip").sources[1].duplicates == 1
     put(key, [*labels, [*labels[4][:2], "spoof"]])
     assert "found another label" in compare(scores, key=key, duplicates="skip")
     wrong = [[*row[:3], "target"] for row in table]
     put(scores, wrong)
     put(key, labels)
-    assert "found 959 trials labelled otherwise" in compare(scores, key=key)
+    sentences.check(compare(scores, key=key))
 
 
-def test_several_files_are_several_systems(tmp_path):
+def test_several_files_are_several_systems(tmp_path, sentences):
     table = rows()
     for folder in ("x", "y"):
         (tmp_path / folder).mkdir()
@@ -340,57 +333,61 @@ def test_several_files_are_several_systems(tmp_path):
     assert len(same(third, third, first).sources) == 2
     assert len(same(third, first, key=key).sources) == 3
     put(second, other[4:])
-    assert "found that 4 trials of" in compare(first, second)
+    sentences.check(compare(first, second))
     put(second, [*other[4:], *[["e", f"{i}", "0.5", "target"] for i in range(3)]])
     assert "and 3 trials of" in compare(first, second)
     put(second, [[*row[:3], "target"] for row in other])
-    assert "found 959 trials labelled otherwise" in compare(first, second)
+    sentences.check(compare(first, second))
 
 
-def test_columns_without_any_score_are_left_out(tmp_path):
+def test_columns_without_any_score_are_left_out(tmp_path, sentences):
     table = [[*row, "-", "" if i % 100 == 5 else "1.5"] for i, row in enumerate(rows())]
     path = put(tmp_path / "a.tsv", table, header=[*HEADER, "empty", "gaps"], separator="\t")
-    assert "line 7: expected a score, found none (12 trials" in compare(path)
+    sentences.check(compare(path))
     outcome = compare(path, missing="skip")
     assert [result.system for result in outcome] == ["plda", "gaps"]
-    assert "without any score left out: empty" in outcome.sources[0].detected
+    sentences.check(outcome.sources[0].detected)
     assert compare(path, systems=["plda"]).sources[0].missing == 0
-    assert "no column that holds any" in compare(path, systems=["empty"])
+    sentences.check(compare(path, systems=["empty"]))
 
 
-def test_a_layout_that_only_the_end_of_the_file_decides(tmp_path):
+def test_a_layout_that_only_the_end_of_the_file_decides(tmp_path, sentences):
     table = [[str(i % 2), str(i), str(i % 40), str(i % 3)] for i in range(3000)]
     path = put(tmp_path / "a", table)
-    assert "ambiguous, it fits speechbrain" not in compare(path, format="sunine")
+    assert "ambiguous" not in compare(path, format="sunine")
     table[2000][3] = "0.5"
     text = compare(put(path, table))
     assert isinstance(text, str) or text.sources[0].format == "sunine"
     for row in table:
         row[2] = str(int(row[2]) % 2)
-    assert "the layout is ambiguous, it fits speechbrain" in compare(put(path, table))
+    sentences.check(compare(put(path, table)))
     table[2999][2] = "7"
     assert compare(put(path, table)).sources[0].format == "sunine"
 
 
-def test_room_on_disk_is_checked_before(tmp_path, monkeypatch):
+def test_room_on_disk_is_checked_before(tmp_path, monkeypatch, sentences):
     path = put(tmp_path / "a.score", rows())
+    sentences.replaced[tempfile.gettempdir()] = "<temporary>"
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda where: usage._replace(free=20_000))
     monkeypatch.setattr(TableFile, "batches", lambda self: pytest.fail("was read"))
-    with pytest.raises(um.InputError, match=r"MB of free disk .* TMPDIR names") as caught:
+    with pytest.raises(um.InputError) as caught:
         um.evaluate(path, stream=True)
+    sentences.check(str(caught.value))
     assert "\n" not in str(caught.value)
 
 
-def test_a_disk_that_is_full_is_one_line(tmp_path, monkeypatch):
+def test_a_disk_that_is_full_is_one_line(tmp_path, monkeypatch, sentences):
     path = put(tmp_path / "a.score", rows())
 
     def full(*arguments, **options):
         raise OSError(28, "No space left on device")
 
+    sentences.replaced[tempfile.gettempdir()] = "<temporary>"
     monkeypatch.setattr("unmask.trials.spool.open", full, raising=False)
-    with pytest.raises(um.InputError, match=r"temporary files cannot be written .No space"):
+    with pytest.raises(um.InputError) as error:
         um.evaluate(path, stream=True)
+    sentences.check(str(error.value))
 
 
 def test_nothing_is_left_behind(tmp_path, monkeypatch):

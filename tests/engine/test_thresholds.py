@@ -12,7 +12,7 @@ from tests.helpers.populations import population
 import unmask as um
 from unmask.base import widening
 from unmask.engine import pairing, streaming
-from unmask.engine.bootstrap import SortedTrials, Units, bootstrap, equalised
+from unmask.engine.bootstrap import NOT_ASKED, SortedTrials, Units, bootstrap, equalised
 from unmask.errors import InputError
 from unmask.run import NUMPY
 from unmask.scoring import Sides
@@ -84,10 +84,10 @@ def test_a_demanded_rate_gets_the_smallest_threshold_that_keeps_it(target, nonta
     assert (nontarget >= nontarget[nontarget < at].max()).mean() > demand
     assert result["frr"].value == pytest.approx((target < at).mean())
     assert math.isnan(result["safe_threshold"].value)
-    assert result["safe_threshold"].no_interval == "no replicates were asked for"
+    assert result["safe_threshold"].no_interval == NOT_ASKED
 
 
-def test_at_the_safe_threshold_the_interval_of_far_keeps_the_demand():
+def test_at_the_safe_threshold_the_interval_of_far_keeps_the_demand(sentences):
     scores = trials(30)
     demanded = um.operating_point(scores, far=(0.05, 1e-4), replicates=100)
     threshold, safe = demanded["threshold"], demanded["safe_threshold"]
@@ -98,7 +98,7 @@ def test_at_the_safe_threshold_the_interval_of_far_keeps_the_demand():
     assert misses[0].value == judged["frr"].value
     nothing = [one for one in demanded.estimates if one.metric == "safe_threshold"][1]
     assert math.isnan(nothing.value)
-    assert "at no threshold does the interval of FAR end below 0.01 %" in nothing.no_interval
+    sentences.check(nothing.no_interval)
     assert demanded.evaluation.results[0]["eer"].threshold is not None
 
 
@@ -116,7 +116,7 @@ def test_thresholds_and_their_intervals_follow_the_scores():
 
 
 @pytest.mark.parametrize("shift", [0.0, -40.0])
-def test_a_stream_finds_the_same_thresholds(tmp_path, monkeypatch, shift):
+def test_a_stream_finds_the_same_thresholds(tmp_path, monkeypatch, shift, sentences):
     make_batches_tiny(monkeypatch)
     monkeypatch.setattr(streaming, "_DRAWN", 40)
     path = tmp_path / "scores.csv"
@@ -133,8 +133,9 @@ def test_a_stream_finds_the_same_thresholds(tmp_path, monkeypatch, shift):
         if not one.params.get("safe"):
             assert (one.metric, one.params) == (other.metric, other.params)
             assert one.value == other.value, one
-    with pytest.raises(InputError, match="eer: expected all scores in memory, found a stream"):
+    with pytest.raises(InputError) as error:
         um.evaluate(str(path), battery=um.Battery(eer="speechbrain"), stream=True)
+    sentences.check(str(error.value))
 
 
 def test_bins_of_trials_keep_thresholds_exact(monkeypatch):
@@ -175,18 +176,20 @@ def test_thresholds_set_on_one_list_are_judged_on_another():
     assert judged[0].value <= 0.05
 
 
-def test_a_development_list_has_other_speakers():
-    with pytest.raises(InputError, match=r"dev: expected other speakers .* found 12 of both: s00"):
+def test_a_development_list_has_other_speakers(sentences):
+    with pytest.raises(InputError) as error:
         um.operating_point(trials(), dev=trials(seed=1), replicates=0)
-    with pytest.warns(um.UnmaskWarning, match="speakers are not known"):
+    sentences.check(str(error.value))
+    with pytest.warns(um.UnmaskWarning, match="not known"):
         um.operating_point([1.0, 2.0], [0.0], dev=([1.0, 2.0], [0.0]), replicates=0)
     both = trials(prefix="d")
     both = dataclasses.replace(both, systems=dict.fromkeys("abc", both.scores("cosine")))
-    with pytest.raises(InputError, match="dev: expected the systems cosine, found a, b, c"):
+    with pytest.raises(InputError) as error:
         um.operating_point(trials(), dev=both, replicates=0)
+    sentences.check(str(error.value))
 
 
-def test_pairs_are_judged_at_a_threshold():
+def test_pairs_are_judged_at_a_threshold(sentences):
     voices = population(6, 4, noise=0.5, tag="p")
     result = um.evaluate(voices, battery=um.Battery(threshold=(0.5,)), replicates=10)
     vectors = np.array(voices.vectors, float)
@@ -197,8 +200,9 @@ def test_pairs_are_judged_at_a_threshold():
     own = owner[one] == owner[other]
     assert result["far"].value == pytest.approx((cosine[~own] >= 0.5).mean())
     assert result["frr"].value == pytest.approx((cosine[own] < 0.5).mean())
-    with pytest.raises(InputError, match="d_sys: expected scores that are kept"):
+    with pytest.raises(InputError) as error:
         um.evaluate(voices, battery=um.Battery(d_sys="histogram"))
+    sentences.check(str(error.value))
 
 
 @pytest.mark.parametrize("back_end", ["cosine", "mahalanobis"])
@@ -296,13 +300,13 @@ def test_conditions_without_a_class_are_named():
     channel = np.array(scores.columns["channel"].to_series().to_list())
     channel = um.Ids.from_strings(np.where(scores.is_target, "b", channel))
     scores = dataclasses.replace(scores, columns={"channel": channel})
-    with pytest.warns(um.UnmaskWarning, match="no target trials of a, c"):
+    with pytest.warns(um.UnmaskWarning, match="of a, c"):
         um.evaluate(scores, equalise="channel", replicates=0)
     with pytest.raises(InputError, match="no column room"):
         um.evaluate(scores, equalise="room", replicates=0)
 
 
-def test_c_primary_is_the_mean_of_normalised_costs():
+def test_c_primary_is_the_mean_of_normalised_costs(sentences):
     rng = np.random.default_rng(0)
     pair = rng.normal(4, 3, 200), rng.normal(-4, 3, 900)
     battery = um.Battery(p_target=(0.01, 0.005), c_primary=True)
@@ -310,16 +314,19 @@ def test_c_primary_is_the_mean_of_normalised_costs():
     for name, cost in (("act_c_primary", um.act_dcf), ("min_c_primary", um.min_dcf)):
         mean = np.mean([cost(*pair, p_target=p) for p in (0.01, 0.005)])
         assert result[name].value == pytest.approx(mean)
-    with pytest.raises(InputError, match="c_primary: expected two priors or more"):
+    with pytest.raises(InputError) as error:
         um.Battery(c_primary=True)
+    sentences.check(str(error.value))
 
 
-def test_what_is_no_rate_and_no_threshold_is_refused():
+def test_what_is_no_rate_and_no_threshold_is_refused(sentences):
     for options in ({"far": 0.0}, {"far": 1.0}, {"threshold": math.nan}):
-        with pytest.raises(InputError, match=r"far: expected|threshold: expected"):
+        with pytest.raises(InputError) as error:
             um.operating_point([1.0], [0.0], **options)
-    with pytest.raises(InputError, match="use evaluate, not compare"):
+        sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         um.compare({"a": ([1.0], [0.0]), "b": ([1.0], [0.0])}, battery=um.Battery(far=(0.1,)))
+    sentences.check(str(error.value))
 
 
 def test_the_spread_of_false_alarms_is_that_of_pairs_of_speakers():

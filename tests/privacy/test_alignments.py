@@ -154,15 +154,17 @@ def test_fusion_of_many_people_is_weighed_by_a_million_trials_at_most(monkeypatc
     assert sizes == [(100 * PER) ** 2]
 
 
-def test_training_people_are_never_attacked(rotated):
+def test_training_people_are_never_attacked(rotated, sentences):
     held, tested = halves(people(1, "t"))
     for name in LEARNT:
         bad = Attacker(rotated.enrol, tested, name, held, parallel=(held, held))
-        with pytest.raises(InputError, match="training and test speakers must differ, found 30"):
+        with pytest.raises(InputError) as error:
             bad.read().matrix()
+        sentences.check(str(error.value))
     for name in ("procrustes", "fusion"):
-        with pytest.raises(InputError, match="expected pairs of original and protected"):
+        with pytest.raises(InputError) as error:
             Attacker(rotated.enrol, rotated.test, name).read().matrix()
+        sentences.check(str(error.value))
     folds = Attacker(
         rotated.enrol, rotated.test, train=rotated.enrol, parallel=(rotated.enrol, rotated.enrol)
     ).held_out(["procrustes", "asnorm", "whitened"])
@@ -181,8 +183,9 @@ def test_each_attacker_gets_the_back_ends_that_its_data_allow(rotated):
     ]
 
 
-def test_pairs_without_common_utterances_are_refused(rotated):
+def test_pairs_without_common_utterances_are_refused(rotated, sentences):
     first, second = rotated.parallel
     other = Embeddings(second.vectors, second.speakers, [f"x{n}" for n in range(len(second))])
-    with pytest.raises(InputError, match="in the original and in the protected"):
+    with pytest.raises(InputError) as error:
         Attacker(rotated.enrol, rotated.test, "procrustes", parallel=(first, other)).read().matrix()
+    sentences.check(str(error.value))

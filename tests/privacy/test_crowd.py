@@ -150,11 +150,11 @@ def test_two_groups_of_strangers_are_not_read_too_low(apart: float) -> None:
     assert abs(np.mean(errors)) < 0.06
 
 
-def test_the_sentence_says_of_whom_where_only_some_are_tested() -> None:
+def test_the_sentence_says_of_whom_where_only_some_are_tested(sentences) -> None:
     enrol, test = people(40, each=4)
     some = test.select((test.speakers.codes < 25) | (np.arange(160) % 4 == 0))
     long = um.extrapolate_linkability(enrol, some, counts=[400], length=3)
-    assert "3 utterances (measured on 25 of 40 people), 400 people: about" in long.sentence
+    sentences.check(long.sentence)
     assert long.estimates[0].params["tested"] == 25
     short = um.extrapolate_linkability(enrol, some, counts=[400])
     assert "measured on" not in short.sentence
@@ -237,30 +237,26 @@ def test_a_sweep_continues_its_strongest_attack() -> None:
     assert within.crowds[1].value[-1] <= within.crowds[1].value[0]
 
 
-@pytest.mark.parametrize(
-    ("number", "counts", "said"),
-    [
-        (30, [30], "extrapolate: expected more people than the 30 enrolled, among whom it is"),
-        (30, [], "found none"),
-        (19, [190], "extrapolate: expected at least 20 enrolled people, found 19"),
-    ],
-)
-def test_what_cannot_be_extrapolated_is_refused(number: int, counts: list[int], said: str) -> None:
-    with pytest.raises(um.InputError, match=said):
+@pytest.mark.parametrize(("number", "counts"), [(30, [30]), (30, []), (19, [190])])
+def test_what_cannot_be_extrapolated_is_refused(number: int, counts: list[int], sentences) -> None:
+    with pytest.raises(um.InputError) as error:
         um.extrapolate_linkability(*people(number), counts=counts)
+    sentences.check(str(error.value))
 
 
-def test_side_information_and_strangers_who_are_all_alike_are_refused() -> None:
+def test_side_information_and_strangers_who_are_all_alike_are_refused(sentences) -> None:
     enrol, test = people(30)
     sides = []
     for one in (enrol, test):
         sex = [name[-1] for name in one.speakers.to_series()]
         sides.append(um.Embeddings(one.vectors, one.speakers, columns={"sex": sex}))
     alike = um.LegalProtocol(side=("sex",))
-    with pytest.raises(um.InputError, match="no side information, found sex known to match"):
+    with pytest.raises(um.InputError) as error:
         um.extrapolate_linkability(*sides, counts=[300], protocol=alike)
+    sentences.check(str(error.value))
     # Strangers all alike, and right persons who are not: there is no tail to continue.
     mean, own = np.ones((30, 1)), 3 * np.eye(30)
     alike = um.Embeddings(np.hstack([mean, own]), [f"s{n}" for n in range(30)])
-    with pytest.raises(um.InputError, match="scores of strangers that differ"):
+    with pytest.raises(um.InputError) as error:
         um.extrapolate_linkability(alike, alike, counts=[300])
+    sentences.check(str(error.value))

@@ -128,7 +128,7 @@ def test_a_fold_is_an_attacker_like_any_other():
     assert result.curves["x", "linkability", 1].value == linked.value
 
 
-def test_a_matrix_of_speakers_and_utterances():
+def test_a_matrix_of_speakers_and_utterances(sentences):
     whole = voices()
     first = half_by_content(whole, 0)
     original, protected = whole.select(first), voices(shift=1.0, key=1).select(~first)
@@ -140,10 +140,12 @@ def test_a_matrix_of_speakers_and_utterances():
     assert attacker.read("centred").matrix().tolist() == (
         attacker.centred().read().matrix().tolist()
     )
-    with pytest.raises(InputError, match=r"no version of a test recording, found 120 \(fi"):
+    with pytest.raises(InputError) as error:
         Attacker(whole, protected, "wccn", original).read().matrix()
-    with pytest.raises(InputError, match="training speech: expected no version of a test rec"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         Attacker(original, protected, "wccn", whole).read().matrix()
+    sentences.check(str(error.value))
     original = whole
     unit = original.vectors / np.linalg.norm(original.vectors, axis=1, keepdims=True)
     means = unit.reshape(SPEAKERS, PER, -1).mean(axis=1)
@@ -153,18 +155,24 @@ def test_a_matrix_of_speakers_and_utterances():
     )
 
 
-def test_bad_attacks_are_refused():
+def test_bad_attacks_are_refused(sentences):
     original = voices()
-    with pytest.raises(InputError, match="at least 2 speakers per fold"):
+    with pytest.raises(InputError) as error:
         Attacker(original, original).held_out(folds=21)
-    with pytest.raises(InputError, match="at least 2 speakers per fold"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         Attacker(original, voices(prefix="t")).held_out()
-    with pytest.raises(InputError, match="expected embeddings to train on"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         Attacker(original, original).held_out(["wccn"])
-    with pytest.raises(InputError, match="training and test speakers must differ"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         Attacker(original, original, train=original).held_out(folds=1)
-    with pytest.raises(InputError, match="at least one run"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         attack_scenarios(original, original, own=())
+    sentences.check(str(error.value))
     unnamed = Embeddings(original.vectors, original.speakers)
-    with pytest.raises(InputError, match="a name for every utterance"):
+    with pytest.raises(InputError) as error:
         Attacker(unnamed, original).held_out()
+    sentences.check(str(error.value))

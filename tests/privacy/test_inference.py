@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from tests.helpers.notices import lines_of
 from tests.helpers.populations import population
 
 import unmask as um
@@ -52,7 +53,7 @@ def test_folds_split_speakers_and_spread_classes():
         assert sorted(np.bincount(labels[fold == part])) == [6, 6]
 
 
-def test_reads_what_is_there_and_nothing_else():
+def test_reads_what_is_there_and_nothing_else(sentences):
     clear = population(80, 3, noise=0.1, tag="p", columns=True)
     result = um.attribute_inference(clear, "gender", unprotected=clear, replicates=200)
     assert result.value > 0.8
@@ -64,7 +65,7 @@ def test_reads_what_is_there_and_nothing_else():
     nothing = um.attribute_inference(blank, "gender", unprotected=clear, replicates=200)
     assert abs(nothing.value - nothing.chance) < 0.12
     assert nothing.unprotected > 0.8
-    assert "not clearly better than the majority class" in nothing.warnings[0]
+    sentences.check(*lines_of(nothing, "chance"))
     assert nothing.estimates[-1].metric == "inference_unprotected"
 
 
@@ -94,14 +95,17 @@ def test_bands_and_lone_classes():
     assert "cannot be learnt" in " ".join(text.warnings)
 
 
-def test_bad_input():
+def test_bad_input(sentences):
     people = population(20, 2, noise=0.1, tag="p", columns=True)
-    with pytest.raises(um.InputError, match="expected a column accent, found gender, age"):
+    with pytest.raises(um.InputError) as error:
         um.attribute_inference(people, "accent")
-    with pytest.raises(um.InputError, match="expected numbers to cut into bands"):
+    sentences.check(str(error.value))
+    with pytest.raises(um.InputError) as error:
         um.attribute_inference(people, "gender", bands=(1,))
+    sentences.check(str(error.value))
     with pytest.raises(um.InputError, match="2 to the 20 speakers"):
         um.attribute_inference(people, "gender", folds=21)
     one = um.Embeddings(people.vectors, people.speakers, columns={"c": ["v"] * 40})
-    with pytest.raises(um.InputError, match="at least 2 values, found 1"):
+    with pytest.raises(um.InputError) as error:
         um.attribute_inference(one, "c")
+    sentences.check(str(error.value))

@@ -120,14 +120,15 @@ def test_the_interval_is_that_of_paired_differences():
     assert (high - low) / 2 == pytest.approx(2.0226909 * error, rel=1e-6)
 
 
-def test_bad_curves_are_refused():
+def test_bad_curves_are_refused(sentences):
     with pytest.raises(InputError, match="attackers by number"):
         learning_curve({})
     bare = attack()
     with pytest.raises(InputError, match="with training speech"):
         on_fewer(Attacker(bare.enrol, bare.test))
-    with pytest.raises(InputError, match="expected 4 training people, found 3"):
+    with pytest.raises(InputError) as error:
         on_fewer(Attacker(bare.enrol, bare.test, "wccn", voices(5, "t", speakers=3)))
+    sentences.check(str(error.value))
     other = voices(7, "u")
     first = np.arange(len(other)) % PER < 3
     with pytest.raises(InputError, match="same attacked speakers"):
@@ -182,9 +183,10 @@ def test_halves_of_the_people_are_compared():
     assert [(one.which, one.size) for one in result] == [("easiest", 20), ("hardest", 20)]
 
 
-def test_a_share_beyond_half_is_refused():
-    with pytest.raises(InputError, match="more than 0 and at most"):
+def test_a_share_beyond_half_is_refused(sentences):
+    with pytest.raises(InputError) as error:
         overlaps({"a": curve_of(1), "b": curve_of(2)}, share=0.6)
+    sentences.check(str(error.value))
 
 
 def test_a_number_of_people_too_few_to_fit_is_left_out():

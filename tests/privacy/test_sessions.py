@@ -84,20 +84,23 @@ def test_speakers_who_share_no_session_are_counted():
     assert np.isfinite(result.g_vd_within)
 
 
-def test_bad_sessions_are_named():
+def test_bad_sessions_are_named(sentences):
     data, speaker, session = original(np.random.default_rng(5))
     bare = Embeddings(data.vectors, data.speakers, data.utterances)
-    with pytest.raises(InputError, match="expected a session for every protected segment"):
+    with pytest.raises(InputError) as error:
         compare_sessions(data, bare)
+    sentences.check(str(error.value))
     alone = Embeddings(
         data.vectors, data.speakers, data.utterances, np.where(speaker == 3, 0, session).astype(str)
     )
-    with pytest.raises(InputError, match="speaker 3 lacks segments in two sessions"):
+    with pytest.raises(InputError) as error:
         compare_sessions(data, alone)
+    sentences.check(str(error.value))
     split = np.where(speaker == 2, np.arange(speaker.size) + 100, session).astype(str)
     each = Embeddings(data.vectors, data.speakers, data.utterances, split)
-    with pytest.raises(InputError, match="speaker 2 lacks two segments in one session"):
+    with pytest.raises(InputError) as error:
         compare_sessions(data, each)
+    sentences.check(str(error.value))
 
 
 @pytest.mark.filterwarnings("ignore::unmask.UnmaskWarning")

@@ -247,7 +247,7 @@ def test_a_safeguard_that_gives_each_speaker_a_new_voice(original):
     assert result.deid > 0.5
 
 
-def test_anti_similar_voices_are_flagged_with_the_numbers_of_the_negated_score(original):
+def test_anti_similar_voices_are_flagged_with_the_numbers_of_the_negated_score(original, sentences):
     noise = 0.1 * np.random.default_rng(17).normal(size=original.vectors.shape)
     protected = like(original, noise - original.vectors)
     result = pseudonymisation(original, protected, replicates=200)
@@ -261,8 +261,8 @@ def test_anti_similar_voices_are_flagged_with_the_numbers_of_the_negated_score(o
     notices = {(one.code, one.subject): one.sentence for one in result.notices}
     text = notices["stronger-reading", "OP"]
     value = f"{100 * strongest.deid.value:.1f}".replace("-", "−")
-    assert f"DeID is {value} % instead of" in text
-    assert notices["negated", "OP, utterance pairs"].startswith("the negated score discloses more")
+    assert f"{value} %" in text
+    sentences.check(text, notices["negated", "OP, utterance pairs"])
     assert result.per_speaker.deid.mean() == pytest.approx(strongest.deid.value)
 
 
@@ -623,7 +623,7 @@ def test_double_centred_scores_are_the_same_from_matrices_and_lists(original, ba
         )
 
 
-def test_attackers_that_align_and_learn_compete():
+def test_attackers_that_align_and_learn_compete(sentences):
     """A turned voice is undone by whoever finds the rotation; all read their scores both ways."""
     rng = np.random.default_rng(3)
     people = population(rng, speakers=60, each=4, dimension=8, within=0.3)
@@ -654,8 +654,7 @@ def test_attackers_that_align_and_learn_compete():
     scores = score_matrix(fused, original.vectors, protected.vectors)
     direct = pseudonymisation(o @ o.T, scores, p @ p.T, original.speakers, replicates=0)
     assert result.attacks["fusion"] == pytest.approx(direct.deid, abs=1e-9)
-    text = next(line for line in result.warnings if "procrustes" in line)
-    assert "procrustes aligns protected with original voices" in text
+    sentences.check(next(line for line in result.warnings if "procrustes" in line))
 
 
 def test_noise_is_not_taken_for_an_attack():
@@ -715,18 +714,21 @@ def test_progress_reaches_the_end(matrices):
     assert seen == [(i, 8) for i in range(1, 9)]
 
 
-def test_bad_input_is_named(matrices, original):
+def test_bad_input_is_named(matrices, original, sentences):
     (oo, op, pp), speakers = matrices
-    with pytest.raises(InputError, match=r"OP: expected a square matrix of 9 x 9.*\(9, 8\)"):
+    with pytest.raises(InputError) as error:
         pseudonymisation(oo, op[:, :8], pp, speakers, replicates=0)
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="speaker d has 1 segment"):
         pseudonymisation(oo, op, pp, ["d", *speakers[1:]])
     with pytest.raises(InputError, match="2 speakers or more"):
         pseudonymisation(oo, op, pp, ["d"] * 9)
-    with pytest.raises(InputError, match="mean: expected geometric or arithmetic, found median"):
+    with pytest.raises(InputError) as error:
         pseudonymisation(oo, op, pp, speakers, mean="median")
-    with pytest.raises(InputError, match="pairs: expected all or upper, found lower"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         pseudonymisation(oo, op, pp, speakers, pairs="lower")
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="OO: D_diag is 0"):
         pseudonymisation(np.zeros((9, 9)), op, pp, speakers, replicates=0)
     broken = pp.copy()
@@ -737,29 +739,36 @@ def test_bad_input_is_named(matrices, original):
     broken[0, 1] = np.nan
     with pytest.raises(InputError, match=r"PP: .*NaN"):
         pseudonymisation(oo, op, broken, speakers, replicates=0)
-    with pytest.raises(InputError, match="OO: expected numbers, found"):
+    with pytest.raises(InputError) as error:
         pseudonymisation([["x"] * 9] * 9, op, pp, speakers, replicates=0)
+    # What follows the second colon is what numpy says.
+    sentences.check(":".join(str(error.value).split(":")[:2]))
 
 
-def test_sets_that_do_not_match_are_named(original):
+def test_sets_that_do_not_match_are_named(original, sentences):
     fewer = original.select(np.arange(len(original)) >= 6)
-    with pytest.raises(InputError, match="speaker spk0 is in the original set only"):
+    with pytest.raises(InputError) as error:
         pseudonymisation(original, fewer)
-    with pytest.raises(InputError, match="speaker spk0 is in the protected set only"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         pseudonymisation(fewer, original)
+    sentences.check(str(error.value))
     one_less = original.select(np.arange(len(original)) > 0)
-    with pytest.raises(InputError, match="utterance u0 is in the original set only"):
+    with pytest.raises(InputError) as error:
         pseudonymisation(original, one_less)
+    sentences.check(str(error.value))
     bare = Embeddings(original.vectors, original.speakers)
-    with pytest.raises(InputError, match="only one of the two sets names"):
+    with pytest.raises(InputError) as error:
         pseudonymisation(original, bare)
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="72 and 71 vectors"):
         pseudonymisation(bare, bare.select(np.arange(71)))
-    with pytest.raises(InputError, match=r"row 1 of the original set is of speaker spk0.*spk11"):
+    with pytest.raises(InputError) as error:
         pseudonymisation(bare, bare.select(np.arange(72)[::-1]))
+    sentences.check(str(error.value))
 
 
-def test_lists_that_do_not_fit_are_named(matrices):
+def test_lists_that_do_not_fit_are_named(matrices, sentences):
     sets, speakers = matrices
     lists = [scores_of(matrix, speakers) for matrix in sets]
     some = lists[1].select(lists[1].enrol_speaker.to_series().to_numpy() != "c")
@@ -767,15 +776,18 @@ def test_lists_that_do_not_fit_are_named(matrices):
     assert "c" not in result.sets["oo"].speakers
     assert (result.notes[0].code, result.notes[0].severity) == ("speakers-left-out", "note")
     alone = lists[1].select(lists[1].enrol_speaker.to_series().to_numpy() == "c")
-    with pytest.raises(InputError, match="two speakers or more on both sides of every list"):
+    with pytest.raises(InputError) as error:
         pseudonymisation(lists[0], alone, lists[2])
+    sentences.check(str(error.value))
     bare = Scores(lists[1].enrol, lists[1].test, None, systems=lists[1].systems)
-    with pytest.raises(InputError, match="OP: expected the speakers"):
+    with pytest.raises(InputError) as error:
         pseudonymisation(lists[0], bare, lists[2])
+    sentences.check(str(error.value))
     same = np.equal.outer(speakers, speakers).reshape(-1)
     wrong = scores_of(sets[1], speakers, label=np.where(same, 0, 1).astype(np.int8))
-    with pytest.raises(InputError, match="OP: 81 trials are labelled against their speakers"):
+    with pytest.raises(InputError) as error:
         pseudonymisation(lists[0], wrong, lists[2])
+    sentences.check(str(error.value))
     n = len(speakers)
     upper = np.flatnonzero(np.triu(np.ones((n, n)), 1).reshape(-1))
     with pytest.raises(InputError, match="pairs=upper"):

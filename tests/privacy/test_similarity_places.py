@@ -127,15 +127,16 @@ def test_a_device_counts_and_adds_up_the_same(voices, source, rule, strip, monke
     np.testing.assert_allclose(one.negated, other.negated, atol=1e-12)
 
 
-def test_a_device_gives_the_same_numbers_to_the_user(voices, matrices):
+def test_a_device_gives_the_same_numbers_to_the_user(voices, matrices, sentences):
     few = {"replicates": 30}
     wanted = um.pseudonymisation(*voices, **few), um.compare_sessions(*voices, **few)
     broken = matrices[2].copy()
     broken[3, 7] = np.nan
     with run_on("cuda", devices=["cpu", "cpu"]):
         result, sessions = um.pseudonymisation(*voices, **few), um.compare_sessions(*voices, **few)
-        with pytest.raises(um.InputError, match=r"PP: expected numbers, found NaN as score of 1 p"):
+        with pytest.raises(um.InputError) as error:
             um.pseudonymisation(*matrices[:2], broken, voices[0].speakers)
+        sentences.check(str(error.value))
     assert result.deid == pytest.approx(wanted[0].deid, abs=1e-9)
     assert result.attacks["negated"] == pytest.approx(wanted[0].attacks["negated"], abs=1e-9)
     assert result.interval("g_vd").low == pytest.approx(wanted[0].interval("g_vd").low, abs=1e-6)
@@ -167,13 +168,11 @@ def test_counts_do_not_depend_on_the_ranges(voices, monkeypatch):
     assert_same_bits(result, wanted)
 
 
-@pytest.mark.parametrize(
-    ("sessions", "within", "text"),
-    [([0, 1, 2, 3], True, "X: no pair of one speaker"), ([0, 0, 1, 1], True, "X: no pair of diff")],
-)
-def test_sets_without_pairs_of_a_class_are_named(sessions, within, text):
+@pytest.mark.parametrize(("sessions", "within"), [([0, 1, 2, 3], True), ([0, 0, 1, 1], True)])
+def test_sets_without_pairs_of_a_class_are_named(sessions, within, sentences):
     segments = segments_of(Ids.from_strings(["a", "a", "b", "b"]))
     rule = Rule(np.array(sessions), "==" if within else "!=")
     chosen = segments.pairs(MatrixPairs(np.eye(4), segments), rule)
-    with pytest.raises(um.InputError, match=text):
+    with pytest.raises(um.InputError) as error:
         similarity_sets({"x": [chosen]}, Setup(replicates=0))
+    sentences.check(str(error.value))

@@ -145,12 +145,14 @@ def test_speakers_from_the_definition():
         assert result.d_ece[i] == pytest.approx(expected)
 
 
-def test_a_speaker_without_target_trials_is_told():
+def test_a_speaker_without_target_trials_is_told(sentences):
     scores = table(np.random.default_rng(5), [2, 3, 1])
     result = zebra_by_speaker(scores)
-    assert result.warnings == ("speaker s2 has 0 target and 10 nontarget trials: no D_ECE",)
+    assert [notice.code for notice in result.notices] == ["few-trials"]
+    sentences.check(*result.warnings)
     assert np.isnan(result.d_ece[result.speakers.index("s2")])
     assert result.worst(3)[-1] == "s2"
     bare = Scores.from_arrays([1.0, 2.0], [0.0])
-    with pytest.raises(InputError, match="speakers on both sides"):
+    with pytest.raises(InputError) as error:
         zebra_by_speaker(bare)
+    sentences.check(str(error.value))

@@ -88,13 +88,15 @@ def test_the_zoo_of_a_matrix_holds_oracle_llrs():
     assert outcome.score == "oracle LLR"
 
 
-def test_bad_zoos_are_refused():
+def test_bad_zoos_are_refused(sentences):
     with pytest.raises(InputError, match="share"):
         animals([1.0, 2.0], [1.0, 2.0], share=0.9)
-    with pytest.raises(InputError, match="speaker s1 has no finite mean target score"):
+    with pytest.raises(InputError) as error:
         animals([1.0, np.nan], [1.0, 2.0])
-    with pytest.raises(InputError, match="speakers on both sides"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         zoo(Scores.from_arrays([1.0], [0.0]))
+    sentences.check(str(error.value))
 
 
 def test_speakers_who_are_all_alike_are_in_no_corner():

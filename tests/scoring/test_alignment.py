@@ -129,14 +129,16 @@ def test_a_fusion_is_the_weighted_sum():
     )
 
 
-def test_bad_sets_are_refused():
+def test_bad_sets_are_refused(sentences):
     with pytest.raises(InputError, match="as many vectors"):
         procrustes(cloud(10), cloud(11))
-    with pytest.raises(InputError, match="one dimension on both sides"):
+    with pytest.raises(InputError) as error:
         wasserstein_procrustes(cloud(10), cloud(10)[:, :4])
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="2 vectors or more"):
         whitening(cloud(1))
-    with pytest.raises(InputError, match="vary in every direction"):
+    with pytest.raises(InputError) as error:
         whitening(cloud(3), shrinkage=0.0)
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="cohort of 2"):
         AsNorm.fit(labelled(speakers=1))

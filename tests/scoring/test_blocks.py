@@ -93,9 +93,10 @@ def test_average_is_normalise_mean_normalise():
     np.testing.assert_allclose(average_groups(vectors, groups), expected)
 
 
-def test_bad_vectors_are_named():
-    with pytest.raises(InputError, match="row 1 is not finite"):
+def test_bad_vectors_are_named(sentences):
+    with pytest.raises(InputError) as error:
         Cosine().sides([[1.0, 2.0], [np.nan, 1.0]])
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="row 1 has length 0"):
         Cosine().sides([[1.0, 2.0], [0.0, 0.0]])
     with pytest.raises(InputError, match="shape"):
@@ -128,8 +129,10 @@ def test_options_of_training_go_through(data):
     assert backend_named("lda", data, directions=3).sides(data.vectors).enrol.shape[1] == 3
 
 
-def test_back_ends_that_cannot_be_named_are_told_in_a_line():
-    with pytest.raises(InputError, match=r"expected cosine, .*wccn, .*plda, .* found euclidean"):
+def test_back_ends_that_cannot_be_named_are_told_in_a_line(sentences):
+    with pytest.raises(InputError) as error:
         backend_named("euclidean")
-    with pytest.raises(InputError, match="back-end wccn: expected embeddings to train on"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         backend_named("wccn")
+    sentences.check(str(error.value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from functools import partial
 import numpy as np
 import pytest
 from jobs import NUMBERS, hungry_once, starving
+from tests.helpers.notices import steady
 
 import unmask as um
 from unmask.run import dask_cluster, progress, ranges_of, run, run_on
@@ -65,19 +67,24 @@ def test_a_killed_worker_changes_nothing(embeddings, cluster, address, tmp_path)
     assert table(result) == table(cross_pairing(embeddings))
 
 
-def test_other_versions_are_refused_before_any_work(embeddings, address, monkeypatch, tmp_path):
+def test_other_versions_are_refused_before_any_work(
+    embeddings, address, monkeypatch, tmp_path, sentences
+):
     monkeypatch.setattr(dask_cluster, "__version__", "99.0")
-    with pytest.raises(um.InputError, match=r"expected unmask 99.0, .* on all workers, found"):
+    with pytest.raises(um.InputError) as error:
         cross_pairing(embeddings, on=address, state=tmp_path)
+    assert "expected unmask 99.0," in str(error.value)
+    sentences.check(steady(error.value))
 
 
-def test_a_folder_that_workers_do_not_see(address, tmp_path):
+def test_a_folder_that_workers_do_not_see(address, tmp_path, sentences):
     with (
         run_on(address) as there,
         there.executor() as workers,
-        pytest.raises(um.InputError, match="choose a folder on a shared disk"),
+        pytest.raises(um.InputError) as error,
     ):
         workers.check_folder(tmp_path / "nowhere")
+    sentences.check(steady(error.value))
 
 
 def test_a_block_that_kills_every_worker_is_one_line(cluster, address):
@@ -92,13 +99,14 @@ def test_a_block_that_kills_every_worker_is_one_line(cluster, address):
         list(workers.each(dies, [(0, 1)]))
 
 
-def test_no_scheduler_at_the_address(embeddings, monkeypatch):
+def test_no_scheduler_at_the_address(embeddings, monkeypatch, sentences):
     monkeypatch.setattr(dask_cluster, "PATIENCE", 0.5)
-    with pytest.raises(um.InputError, match="expected a dask scheduler, found none"):
+    with pytest.raises(um.InputError) as error:
         cross_pairing(embeddings, on=f"dask://127.0.0.1:{free_port()}")
+    sentences.check(steady(error.value).partition(" (")[0])
 
 
-def test_a_scheduler_that_disappears_leaves_a_state(embeddings, tmp_path, monkeypatch):
+def test_a_scheduler_that_disappears_leaves_a_state(embeddings, tmp_path, monkeypatch, sentences):
     monkeypatch.setattr(dask_cluster, "PATIENCE", 4 * dask_cluster.PATIENCE)
     port = free_port()
     address = f"tcp://127.0.0.1:{port}"
@@ -119,10 +127,12 @@ def test_a_scheduler_that_disappears_leaves_a_state(embeddings, tmp_path, monkey
             if done == 2:
                 os.kill(scheduler.pid, 9)
 
-        with pytest.raises(um.InputError, match=r"disappeared; [2-5] of 6 blocks are done") as text:
+        with pytest.raises(um.InputError) as text:
             cross_pairing(
                 embeddings, on=f"dask://127.0.0.1:{port}", block=1024, state=tmp_path, listener=kill
             )
+        assert re.search("[2-5] of 6 blocks", str(text.value))
+        sentences.check(steady(text.value))
         assert "\n" not in str(text.value)
     finally:
         for process in (worker, scheduler):
@@ -176,9 +186,11 @@ def test_a_worker_out_of_memory_changes_nothing(tmp_path):
     assert sums == [float(numbers[0][slice(*rows)].sum()) for rows in ranges]
 
 
-def test_a_block_too_large_for_all_workers_is_one_line(address, tmp_path):
+def test_a_block_too_large_for_all_workers_is_one_line(address, tmp_path, sentences):
     with (
         run_on(address, state=tmp_path),
-        pytest.raises(um.InputError, match=r"ran out of memory; 0 of 1 blocks are done and kept"),
+        pytest.raises(um.InputError) as error,
     ):
         list(run(starving, NUMBERS, [(0, 10)]))
+    assert " 0 of 1 blocks" in str(error.value)
+    sentences.check(steady(error.value))

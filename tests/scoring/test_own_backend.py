@@ -141,28 +141,25 @@ CALLS = (
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize(
-    ("backend", "message"),
-    [
-        (Wrong((ALL, slice(3)), ALL), r"back-end wrong: expected \d+ rows of one width on both"),
-        (Wrong(slice(1, None), slice(1, None)), r"back-end wrong: expected \d+ rows of one width"),
-        (Wrong(0, 0), r"back-end wrong: expected \d+ rows of one width"),
-        (object(), r"back-end: expected a name, a file, or an object with a name and sides"),
-    ],
+    "backend",
+    [Wrong((ALL, slice(3)), ALL), Wrong(slice(1, None), slice(1, None)), Wrong(0, 0), object()],
 )
-def test_sides_that_do_not_fit_are_refused_in_a_line(call, backend, message):
-    with pytest.raises(um.InputError, match=message) as caught:
+def test_sides_that_do_not_fit_are_refused_in_a_line(call, backend, sentences):
+    with pytest.raises(um.InputError) as caught:
         call(voices("e", 1), voices("t", 2), backend)
+    sentences.check(str(caught.value))
     assert "\n" not in str(caught.value)
 
 
-def test_rows_that_are_no_numbers_are_refused():
+def test_rows_that_are_no_numbers_are_refused(sentences):
     class Unknown(Distance):
         def sides(self, vectors):
             made = super().sides(vectors)
             return um.Sides(made.enrol, np.full_like(made.test, np.nan))
 
-    with pytest.raises(um.InputError, match="rows of finite numbers, found others"):
+    with pytest.raises(um.InputError) as error:
         um.linkability(voices("e", 1), voices("t", 2), backend=Unknown())
+    sentences.check(str(error.value))
 
 
 def test_negated_sides_have_negated_scores():
@@ -180,7 +177,7 @@ def registered():
     BACKENDS.update(table)
 
 
-def test_a_registered_back_end_is_known_by_its_name_everywhere(registered):
+def test_a_registered_back_end_is_known_by_its_name_everywhere(registered, sentences):
     registered("distance", Distance)
     enrol, test = voices("e", 1), voices("t", 2)
     linked = um.linkability(enrol, test, backend="distance")
@@ -194,11 +191,13 @@ def test_a_registered_back_end_is_known_by_its_name_everywhere(registered):
     assert config.backends == ("cosine", "distance")
     names = config_schema()["$defs"]["AttackerConfig"]["properties"]["backends"]["items"]["enum"]
     assert {"cosine", "fusion", "distance"} < set(names)
-    with pytest.raises(ValueError, match=r"expected cosine, .*, found nearness"):
+    with pytest.raises(ValueError) as error:  # noqa: PT011
         AttackerConfig(name="x", backends=("nearness",))
+    (told,) = [line for line in str(error.value).splitlines() if "nearness" in line]
+    sentences.check(told.partition(" [")[0])
 
 
-def test_what_a_registered_back_end_is_fitted_on(registered):
+def test_what_a_registered_back_end_is_fitted_on(registered, sentences):
     enrol, test, taught = voices("e", 1), voices("t", 2), voices("x", 3)
     others = [f"o{k}" for k in taught.speakers.codes]
     pairs = tuple(um.Embeddings(v.vectors, others, taught.utterances) for v in (taught, enrol))
@@ -223,14 +222,17 @@ def test_what_a_registered_back_end_is_fitted_on(registered):
         bare = um.Attacker(enrol, test, "mine")
         assert bare.allows("mine") == (needs in ("nothing", "attacked"))
         if not bare.allows("mine"):
-            with pytest.raises(um.InputError, match=r"back-end mine: expected .* found none"):
+            with pytest.raises(um.InputError) as error:
                 bare.ready()
+            sentences.check(str(error.value))
     assert [len(data) for data in given] == [0, 1, 2, 4]
     strangers = um.Embeddings(test.vectors, others, test.utterances)
-    with pytest.raises(um.InputError, match="training and test speakers must differ"):
+    with pytest.raises(um.InputError) as error:
         um.Attacker(enrol, strangers, "mine", parallel=pairs).ready()
-    with pytest.raises(um.InputError, match=r"no version of a test recording, found 70 \(first: t"):
+    sentences.check(str(error.value))
+    with pytest.raises(um.InputError) as error:
         um.Attacker(enrol, test, "mine", parallel=(test, test)).ready()
+    sentences.check(str(error.value))
     registered("shifted", shifted, needs="attacked", aligns=True)
     moved = um.Embeddings(test.vectors + 9.0, test.speakers, test.utterances)
     near, far = (um.linkability(enrol, moved, backend=b) for b in ("shifted", "cosine"))
@@ -238,13 +240,12 @@ def test_what_a_registered_back_end_is_fitted_on(registered):
     assert near.backend == "shifted"
 
 
-def test_what_was_not_tried_beside_a_back_end_of_ones_own():
+def test_what_was_not_tried_beside_a_back_end_of_ones_own(sentences):
     enrol = voices("e", 1)
     for other in [name for name, known in BACKENDS.items() if not known.built_in]:
         BACKENDS.pop(other)
     told = um.compare_safeguards(enrol, {"a": enrol}, backend=Distance(), replicates=0).warnings[-1]
-    assert "cosine, coral (not asked for)" in told
-    assert "plda, asnorm (need training speech)" in told
+    sentences.check(told)
 
 
 def test_a_registered_back_end_that_sees_attacked_speech_sees_no_two_versions(registered):
@@ -261,7 +262,7 @@ def test_a_registered_back_end_that_sees_attacked_speech_sees_no_two_versions(re
     assert not any(np.isin(*both).any() for both in seen)
 
 
-def test_alignments_are_taken_by_name_as_by_an_attacker():
+def test_alignments_are_taken_by_name_as_by_an_attacker(sentences):
     enrol, test = voices("e", 1), voices("t", 2)
     for name in ("whitened", "coral", "wasserstein"):
         used = um.Attacker(enrol, test, name).ready()
@@ -269,17 +270,21 @@ def test_alignments_are_taken_by_name_as_by_an_attacker():
         result = um.linkability(enrol, test, backend=name)
         assert result.value == wanted.value
         assert result.backend == name
-        with pytest.raises(um.InputError, match=f"back-end {name}: expected enrolment speech and"):
+        with pytest.raises(um.InputError) as error:
             um.evaluate(enrol, backend=name)
+        sentences.check(str(error.value))
 
 
-def test_names_of_the_package_and_unknown_needs_are_refused(registered):
-    with pytest.raises(um.InputError, match="expected a name that is free, found cosine"):
+def test_names_of_the_package_and_unknown_needs_are_refused(registered, sentences):
+    with pytest.raises(um.InputError) as error:
         registered("cosine", Distance)
-    with pytest.raises(um.InputError, match="needs: expected nothing, training, attacked, pairs"):
+    sentences.check(str(error.value))
+    with pytest.raises(um.InputError) as error:
         registered("mine", Distance, needs="luck")
-    with pytest.raises(um.InputError, match=r"back-end: expected cosine, .*, found distance"):
+    sentences.check(str(error.value))
+    with pytest.raises(um.InputError) as error:
         um.linkability(voices("e", 1), voices("t", 2), backend="distance")
+    sentences.check(str(error.value))
 
 
 def test_steps_of_a_back_end_of_ones_own_are_not_taken_for_those_of_another():

@@ -147,7 +147,7 @@ def test_saved_and_loaded_plda_scores_alike(tmp_path: Path, lda):
     assert [p.name for p in tmp_path.iterdir()] == ["plda.npz"]
 
 
-def test_bad_files_and_bad_sets_are_named(tmp_path: Path):
+def test_bad_files_and_bad_sets_are_named(tmp_path: Path, sentences):
     (tmp_path / "x.npz").write_bytes(b"nothing")
     with pytest.raises(InputError, match=r"x\.npz"):
         Plda.load(tmp_path / "x.npz")
@@ -166,8 +166,9 @@ def test_bad_files_and_bad_sets_are_named(tmp_path: Path):
         ("between", np.where(good["between"] > 0, good["between"], np.nan)),
     ):
         np.savez(tmp_path / "bad.npz", **{**good, name: bad})
-        with pytest.raises(InputError, match=rf"bad\.npz: expected finite numbers .* in {name}"):
+        with pytest.raises(InputError) as error:
             Plda.load(tmp_path / "bad.npz")
+        sentences.check(str(error.value))
     with pytest.raises(InputError, match="LDA: expected 1 to 5"):
         Plda.fit(data, lda=6)
     with pytest.raises(InputError, match="5 dimensions"):

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, strategies as st
+from tests.helpers.notices import steady
 
 import unmask as um
 from unmask.base import Groups
@@ -82,10 +83,11 @@ def test_fixed_enrolment_takes_the_first_of_each_speaker(embeddings):
 
 
 @pytest.mark.parametrize("kind", ["npz", "parquet"])
-def test_files_are_read_in_slices(embeddings, tmp_path, kind):
+def test_files_are_read_in_slices(embeddings, tmp_path, kind, sentences):
     write(embeddings, tmp_path / f"x.{kind}")
     (shard,) = shards_of(tmp_path / f"x.{kind}")
-    assert shard.source.detected == f"{kind} embeddings, read in slices"
+    assert shard.source.detected.startswith(kind)
+    sentences.check(shard.source.detected)
     assert len(shard.speakers) == len(embeddings)
 
 
@@ -155,16 +157,19 @@ def test_files_of_all_kinds_and_shards_are_one_set(embeddings, tmp_path):
     assert [source.format for source in npy.sources] == ["npy-embeddings"]
 
 
-def test_bad_input_is_one_line(embeddings, tmp_path, monkeypatch):
-    with pytest.raises(um.InputError, match="expected all or enrolment-fixed, found some"):
+def test_bad_input_is_one_line(embeddings, tmp_path, monkeypatch, sentences):
+    with pytest.raises(um.InputError) as error:
         cross_pairing(embeddings, pairs="some")
-    with pytest.raises(um.InputError, match=r"expected local, .* or cuda, found moon"):
+    sentences.check(steady(error.value))
+    with pytest.raises(um.InputError) as error:
         cross_pairing(embeddings, on="moon")
+    sentences.check(steady(error.value))
     for name, width in (("a", 8), ("b", 9)):
         speakers = np.array(["x", "x", "y"])
         np.savez(tmp_path / f"{name}.npz", embeddings=np.ones((3, width)), speaker_ids=speakers)
-    with pytest.raises(um.InputError, match=r"b.npz: expected 8 dimensions as in .*a.npz, found 9"):
+    with pytest.raises(um.InputError) as error:
         cross_pairing([tmp_path / "a.npz", tmp_path / "b.npz"])
+    sentences.check(steady(error.value))
     with pytest.raises(um.InputError, match="a speaker with 2 utterances"):
         cross_pairing(um.Embeddings(np.eye(3), ["a", "b", "c"]))
     with pytest.raises(um.InputError, match="expected 2 speakers"):
@@ -173,8 +178,9 @@ def test_bad_input_is_one_line(embeddings, tmp_path, monkeypatch):
     with pytest.raises(um.InputError, match="has length 0"):
         cross_pairing(zero)
     monkeypatch.setattr("shutil.disk_usage", lambda folder: type("", (), {"free": 1000})())
-    with pytest.raises(um.InputError, match=r"of free disk .* found 0.0 MB"):
+    with pytest.raises(um.InputError) as error:
         cross_pairing(embeddings)
+    sentences.check(steady(error.value))
 
 
 def count_nontargets(enrol, test, one, other, knots, *, symmetric, rows):
@@ -261,17 +267,18 @@ def test_a_run_that_failed_goes_on_where_it_was(embeddings, tmp_path, last):
     assert len(list(state.iterdir())) == before + 1
 
 
-def test_two_runs_of_one_plan_do_not_meet(embeddings, tmp_path, monkeypatch):
+def test_two_runs_of_one_plan_do_not_meet(embeddings, tmp_path, monkeypatch, sentences):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with workplace("a", None) as first, workplace("a", None) as second:
         assert first != second
     assert not list(tmp_path.iterdir())
     with (
         workplace("a", tmp_path / "here"),
-        pytest.raises(um.InputError, match="another run is at work there"),
+        pytest.raises(um.InputError) as error,
         workplace("a", tmp_path / "here"),
     ):
         pass
+    sentences.check(steady(error.value))
     (tmp_path / "file").write_text("")
     with pytest.raises(um.InputError, match="expected a folder"), workplace("a", tmp_path / "file"):
         pass
@@ -320,11 +327,13 @@ def test_blocks_cover_every_pair_once(unordered):
     assert targets.counts.sum() == (np.triu(same, 1) if unordered else same).sum()
 
 
-def test_blocks_begin_on_the_grid():
-    with pytest.raises(um.InputError, match="multiples of 64 rows and 64 columns, found 10, 0"):
+def test_blocks_begin_on_the_grid(sentences):
+    with pytest.raises(um.InputError) as error:
         list(small(True).tiles(NUMPY, (10, 20, 0, 64)))
-    with pytest.raises(um.InputError, match="one set of rows on both sides"):
+    sentences.check(steady(error.value))
+    with pytest.raises(um.InputError) as error:
         replace(small(False), which=UNORDERED)
+    sentences.check(steady(error.value))
 
 
 @given(

@@ -81,12 +81,13 @@ def test_a_cohort_normalises_the_scores_of_any_back_end():
 
 
 @pytest.mark.parametrize("option", ["train", "cohort"])
-def test_training_and_cohort_voices_of_tested_people_are_refused(option):
+def test_training_and_cohort_voices_of_tested_people_are_refused(option, sentences):
     """By the speakers of the trials that are scored, whoever else is in the file."""
     listed = trials(some_pairs(50))
     backend = "plda" if option == "train" else "cosine"
-    with pytest.raises(um.InputError, match=r"of other speakers .* found 8 of both \(first: s0\)"):
+    with pytest.raises(um.InputError) as error:
         um.score(VOICES, trials=listed, backend=backend, **{option: COHORT})
+    sentences.check(str(error.value))
     others = COHORT.select([speaker not in set(VOICES.speakers) for speaker in COHORT.speakers])
     um.score(VOICES, trials=listed, backend=backend, **{option: others})
     # Speakers 0 and 1 alone are tested: the others of the same files may be trained on.
@@ -96,7 +97,7 @@ def test_training_and_cohort_voices_of_tested_people_are_refused(option):
     assert np.isfinite(scored.scores()).all()
 
 
-def test_a_name_trains_its_back_end(tmp_path):
+def test_a_name_trains_its_back_end(tmp_path, sentences):
     listed = trials(some_pairs(50))
     found = um.score(VOICES, trials=listed, backend="plda", train=OTHERS).scores()
     same = um.score(VOICES, trials=listed, backend=Plda.fit(OTHERS)).scores()
@@ -104,8 +105,9 @@ def test_a_name_trains_its_back_end(tmp_path):
     Plda.fit(OTHERS).save(tmp_path / "plda.npz")
     saved = um.score(VOICES, trials=listed, backend=tmp_path / "plda.npz").scores()
     np.testing.assert_array_equal(found, saved)
-    with pytest.raises(um.InputError, match="embeddings to train on"):
+    with pytest.raises(um.InputError) as error:
         um.score(VOICES, trials=listed, backend="wccn")
+    sentences.check(str(error.value))
     with pytest.raises(um.InputError, match="cohort"):
         um.score(VOICES, trials=listed, backend="asnorm")
     with pytest.raises(um.InputError, match="aligns"):
@@ -131,33 +133,35 @@ def test_a_list_without_labels_is_scored(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("lines", "models", "said"),
+    ("lines", "models"),
     [
-        ("u-0 u-1 target\nu-0 gone nontarget\n", "", r"list, line 2: expected an utterance of"),
-        ("u-0 u-1 target\nx u-1 target\n", "", r"list, line 2: expected an utterance or a speaker"),
-        ("m u-1 target\nx u-1 nontarget\n", "m u-0 u-1\n", r"list, line 2: expected a model of"),
-        ("m u-1 target\n", "n u-1\nm u-0 gone\n", r"models, line 2: expected an utterance of"),
-        ("m u-1 target\n", "m u-0 u-7\n", r"expected one speaker in m, found several"),
-        ("m u-1 target\n", "m u-0\nm u-1\n", r"models, line 2: expected each model once"),
-        ("u-0 u-1 target\nu-0 u-1 target\n", "", r"line 2.*again|line 2"),
+        ("u-0 u-1 target\nu-0 gone nontarget\n", ""),
+        ("u-0 u-1 target\nx u-1 target\n", ""),
+        ("m u-1 target\nx u-1 nontarget\n", "m u-0 u-1\n"),
+        ("m u-1 target\n", "n u-1\nm u-0 gone\n"),
+        ("m u-1 target\n", "m u-0 u-7\n"),
+        ("m u-1 target\n", "m u-0\nm u-1\n"),
+        ("u-0 u-1 target\nu-0 u-1 target\n", ""),
     ],
 )
-def test_what_nobody_said_is_refused_by_its_line(tmp_path, lines, models, said):
+def test_what_nobody_said_is_refused_by_its_line(tmp_path, lines, models, sentences):
     (tmp_path / "list").write_text(lines)
     (tmp_path / "models").write_text(models)
-    with pytest.raises(um.InputError, match=said) as error:
+    with pytest.raises(um.InputError) as error:
         um.score(VOICES, trials=tmp_path / "list", models=tmp_path / "models" if models else None)
+    sentences.check(str(error.value))
     assert "\n" not in str(error.value)
 
 
-def test_vectors_that_do_not_fit_are_refused():
+def test_vectors_that_do_not_fit_are_refused(sentences):
     narrow = population(8, 5, noise=0.6, tag="u", dimension=5)
     listed = trials(some_pairs(9))
     with pytest.raises(um.InputError, match="6 dimensions"):
         um.score(VOICES, narrow, trials=listed)
     nameless = population(8, 5, noise=0.6, tag="u", dimension=6, named=False)
-    with pytest.raises(um.InputError, match="a name for every utterance"):
+    with pytest.raises(um.InputError) as error:
         um.score(nameless, trials=listed)
+    sentences.check(str(error.value))
 
 
 def test_evaluate_scores_embeddings_on_the_way(tmp_path):

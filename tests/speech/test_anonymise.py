@@ -150,23 +150,27 @@ def test_bad_options_are_refused():
         External("tool {input}")
 
 
-def test_two_recordings_that_would_be_one_file_are_refused_before_any_work(corpus, tmp_path):
+def test_two_recordings_that_would_be_one_file_are_refused_before_any_work(
+    corpus, tmp_path, sentences
+):
     files = [one.path for one in recordings(corpus)][:2]
     result = [
         Recording(files[0], "b/c", "a", place=PurePosixPath("a/b/c")),
         Recording(files[1], "c", "a/b", place=PurePosixPath("a/b/c")),
     ]
-    with pytest.raises(InputError, match="found two that would be written there"):
+    with pytest.raises(InputError) as error:
         anonymise(result, tmp_path / "out", safeguard("b2"))
+    sentences.check(str(error.value))
     assert not (tmp_path / "out").exists()
 
 
-def test_two_runs_into_one_folder_never_mix_keys(corpus, tmp_path):
+def test_two_runs_into_one_folder_never_mix_keys(corpus, tmp_path, sentences):
     """The second is refused in a line; a run that was killed leaves a folder that is taken up."""
     recorded, out = recordings(corpus), tmp_path / "out"
     out.mkdir()
-    with locked(out), pytest.raises(InputError, match="another run is writing this folder"):
+    with locked(out), pytest.raises(InputError) as error:
         anonymise(recorded, out, safeguard("b2r", seed=5))
+    sentences.check(str(error.value))
     assert not list(out.iterdir())
     (out / METADATA).write_text('{"tool": "unmask 0.1.0", "finished": false}')
     anonymise(recorded, out, safeguard("b2r", seed=4))
@@ -176,16 +180,18 @@ def test_two_runs_into_one_folder_never_mix_keys(corpus, tmp_path):
     assert all(path.read_bytes() != content for path, content in before.items())
 
 
-def test_a_folder_of_others_and_the_inputs_are_kept(corpus, tmp_path):
+def test_a_folder_of_others_and_the_inputs_are_kept(corpus, tmp_path, sentences):
     recorded = recordings(corpus)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"mine: holds notes\.txt, which unmask did not write"):
+    with pytest.raises(InputError) as error:
         anonymise(recorded, tmp_path / "mine", safeguard("b2"))
+    sentences.check(str(error.value))
     first = recorded[0]
     target = tmp_path / "same" / f"{first.place}.flac"
     target.parent.mkdir(parents=True)
     os.link(first.path, target)
-    with overwriting(), pytest.raises(InputError, match=r"is an input .*never overwritten"):
+    with overwriting(), pytest.raises(InputError) as error:
         anonymise(recorded, tmp_path / "same", safeguard("b2"))
+    sentences.check(str(error.value))
     assert target.read_bytes() == first.path.read_bytes()

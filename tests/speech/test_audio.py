@@ -105,13 +105,14 @@ def test_written_audio_is_sixteen_bit(tmp_path, suffix):
         write_audio(tmp_path / "a.mp3", samples)
 
 
-def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
+def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, sentences):
     def full(handle):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("unmask.run.files.os.fsync", full)
-    with pytest.raises(InputError, match=r"cannot be written .No space left"):
+    with pytest.raises(InputError) as error:
         write_audio(tmp_path / "a.wav", np.zeros(16000))
+    sentences.check(str(error.value))
     monkeypatch.undo()
     assert not list(tmp_path.iterdir())
 
@@ -132,10 +133,12 @@ def test_what_a_recording_is_like(tmp_path):
     assert read_audio(tmp_path / "a.wav").sound.silent == 1.0
 
 
-def test_a_library_that_cannot_be_loaded_is_not_called_missing(tmp_path, monkeypatch):
-    with pytest.raises(InputError, match=r"^x is not installed \(No module named 'nowhere'\): pip"):
+def test_a_library_that_cannot_be_loaded_is_not_called_missing(tmp_path, monkeypatch, sentences):
+    with pytest.raises(InputError) as error:
         needed("nowhere", "x", "speech")
+    sentences.check(str(error.value))
     (tmp_path / "full.py").write_text("raise ImportError('libx.so: failed to map segment')")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(InputError, match=r"^x is installed and cannot be loaded: libx.so: failed"):
+    with pytest.raises(InputError) as error:
         needed("full", "x", "speech")
+    sentences.check(str(error.value))

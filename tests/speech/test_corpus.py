@@ -39,7 +39,7 @@ def test_a_folder_between_is_the_session(tmp_path):
     ]
 
 
-def test_speakers_from_names_patterns_and_tables(tmp_path):
+def test_speakers_from_names_patterns_and_tables(tmp_path, sentences):
     root = touch(tmp_path / "flat", "103-1240-0000.flac", "1034_121119.flac")
     assert [one.speaker for one in recordings(root, speakers="name")] == ["103", "1034"]
     assert [one.speaker for one in recordings(root, speakers=r"pattern:^(\d\d)")] == ["10", "10"]
@@ -49,8 +49,9 @@ def test_speakers_from_names_patterns_and_tables(tmp_path):
     table.write_text("103-1240-0000 anna\n1034_121119 bert\n")
     assert [one.speaker for one in recordings(root, speakers=str(table))] == ["anna", "bert"]
     table.write_text("103-1240-0000 anna\n")
-    with pytest.raises(InputError, match="no speaker for utterance 1034_121119"):
+    with pytest.raises(InputError) as error:
         recordings(root, speakers=str(table))
+    sentences.check(str(error.value))
 
 
 def test_a_kaldi_directory(tmp_path):
@@ -77,33 +78,36 @@ def test_lists(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("names", "speakers", "words"),
+    ("names", "speakers"),
     [
-        ((), None, "expected audio files"),
-        (("a.wav",), None, "lies in no speaker's folder"),
-        (("a.wav",), "folder", "in no speaker's folder"),
-        (("s/a.wav",), "pattern:(x", "not a regular expression"),
-        (("s/a.wav",), "pattern:x", "expected one group"),
-        (("s/a.wav",), "pattern:(x)", "does not match"),
-        (("s/a.wav", "s/a.flac"), None, "appears twice"),
+        ((), None),
+        (("a.wav",), None),
+        (("a.wav",), "folder"),
+        (("s/a.wav",), "pattern:(x"),
+        (("s/a.wav",), "pattern:x"),
+        (("s/a.wav",), "pattern:(x)"),
+        (("s/a.wav", "s/a.flac"), None),
     ],
 )
-def test_bad_corpora_are_refused(tmp_path, names, speakers, words):
+def test_bad_corpora_are_refused(tmp_path, names, speakers, sentences):
     touch(tmp_path, *names)
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError) as error:
         recordings(tmp_path, speakers=speakers)
+    sentences.check(str(error.value))
 
 
 @pytest.mark.parametrize("line", ["../../etc anna a.wav", "u .. a.wav", "u /root a.wav"])
-def test_names_cannot_lead_out_of_the_output_folder(tmp_path, line):
+def test_names_cannot_lead_out_of_the_output_folder(tmp_path, line, sentences):
     (tmp_path / "list").write_text(line + "\n")
-    with pytest.raises(InputError, match="cannot name a file after"):
+    with pytest.raises(InputError) as error:
         recordings(tmp_path / "list")
+    sentences.check(str(error.value))
 
 
-def test_a_place_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match="no such file or folder"):
+def test_a_place_that_is_not_there(tmp_path, sentences):
+    with pytest.raises(InputError) as error:
         recordings(tmp_path / "absent")
+    sentences.check(str(error.value))
 
 
 def lhotse(root, supervisions, *, recording=None):
@@ -124,7 +128,7 @@ def lhotse(root, supervisions, *, recording=None):
     return root
 
 
-def test_supervisions_of_lhotse_are_cuts_of_recordings(tmp_path):
+def test_supervisions_of_lhotse_are_cuts_of_recordings(tmp_path, sentences):
     pytest.importorskip("soundfile")
     root = lhotse(tmp_path, [("u1", "r", 0, 2, "k"), ("u2", "r", 0.5, 1, "l")])
     whole, cut = recordings(root)
@@ -134,42 +138,41 @@ def test_supervisions_of_lhotse_are_cuts_of_recordings(tmp_path):
     inside = read_audio(whole.path).samples[8000:24000]
     np.testing.assert_array_equal(read_audio(cut.path).samples, inside)
     assert labels(recordings(root / "x_supervisions.jsonl.gz")) == labels([whole, cut])
-    with pytest.raises(InputError, match="expected a cut that lies in its recording, found one of"):
+    with pytest.raises(InputError) as error:
         read_audio(f"{root / 'a.wav'}#t=1.5,2.5")
+    sentences.check(str(error.value))
 
 
 @pytest.mark.parametrize(
-    ("rows", "line"),
+    "rows",
     [
-        (
-            [("u", "r", 1.5, 1, "k")],
-            "line 1: expected a cut that lies .* found 1.5 to 2.5 s of 2 s",
-        ),
-        (
-            [("u", "r", 0, 1, "k"), ("u", "r", 1, 1, "l")],
-            "line 2: expected one speaker of u, found",
-        ),
-        ([("u", "q", 0, 1, "k")], "line 1: expected a line of a lhotse manifest, found no 'q'"),
+        [("u", "r", 1.5, 1, "k")],
+        [("u", "r", 0, 1, "k"), ("u", "r", 1, 1, "l")],
+        [("u", "q", 0, 1, "k")],
     ],
 )
-def test_supervisions_that_cannot_be_are_one_line(tmp_path, rows, line):
+def test_supervisions_that_cannot_be_are_one_line(tmp_path, rows, sentences):
     pytest.importorskip("soundfile")
-    with pytest.raises(InputError, match=line):
+    with pytest.raises(InputError) as error:
         recordings(lhotse(tmp_path, rows))
+    sentences.check(str(error.value))
 
 
-def test_a_manifest_names_files_that_are_there(tmp_path):
+def test_a_manifest_names_files_that_are_there(tmp_path, sentences):
     pytest.importorskip("soundfile")
     rows = [("u", "r", 0, 1, "k")]
-    with pytest.raises(InputError, match=r"line 1: expected the file b\.wav, found none"):
+    with pytest.raises(InputError) as error:
         recordings(lhotse(tmp_path, rows, recording={"source": "b.wav"}))
-    with pytest.raises(InputError, match="expected a recording in one file, found command"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         recordings(lhotse(tmp_path, rows, recording={"type": "command"}))
-    with pytest.raises(InputError, match="expected all channels, found one of 2"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         recordings(lhotse(tmp_path, rows, recording={"channels": [0, 1]}))
+    sentences.check(str(error.value))
 
 
-def test_metadata_says_whose_files_are(tmp_path):
+def test_metadata_says_whose_files_are(tmp_path, sentences):
     root = touch(tmp_path, "x/1.wav", "x/2.wav")
     table = root / "metadata.csv"
     table.write_text('file_name,speaker_id,text\nx/1.wav,k,"a, b"\nx/2.wav,l,c\n')
@@ -184,8 +187,9 @@ def test_metadata_says_whose_files_are(tmp_path):
             recordings(root)
     table.write_text("id,text\n1,hello\n")
     assert [one.speaker for one in recordings(root)] == ["x", "x"]
-    with pytest.raises(InputError, match="line 2: expected file_name and speaker, found id, text"):
+    with pytest.raises(InputError) as error:
         recordings(table)
+    sentences.check(str(error.value))
     table.unlink()
     lines = [{"file_name": f"x/{n}.wav", "speaker": "k", "session": n} for n in (1, 2)]
     (root / "metadata.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))

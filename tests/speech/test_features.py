@@ -61,9 +61,10 @@ def test_scale_only_shifts_uncentred_features():
     np.testing.assert_allclose(scaled - plain, 2 * np.log(8), atol=1e-3)
 
 
-def test_too_short_is_an_error():
-    with pytest.raises(InputError, match="399 samples: expected at least one frame of 400"):
+def test_too_short_is_an_error(sentences):
+    with pytest.raises(InputError) as error:
         filterbanks(np.ones(399))
+    sentences.check(str(error.value))
 
 
 def test_mel_spectrogram_is_the_power_of_each_band(speakers):

@@ -95,18 +95,19 @@ def test_blocks_of_frames_leave_no_seam(speakers, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("samples", "alpha", "words"),
+    ("samples", "alpha"),
     [
-        (np.zeros(319), 0.8, "at least one frame of 320"),
-        (np.zeros((2, 400)), 0.8, "one channel"),
-        (np.full(400, np.nan), 0.8, "NaN"),
-        (np.zeros(400), 0.0, "above 0"),
-        (np.zeros(400), float("nan"), "above 0"),
+        (np.zeros(319), 0.8),
+        (np.zeros((2, 400)), 0.8),
+        (np.full(400, np.nan), 0.8),
+        (np.zeros(400), 0.0),
+        (np.zeros(400), float("nan")),
     ],
 )
-def test_bad_input_is_refused(samples, alpha, words):
-    with pytest.raises(InputError, match=words):
+def test_bad_input_is_refused(samples, alpha, sentences):
+    with pytest.raises(InputError) as error:
         mcadams(samples, alpha)
+    sentences.check(str(error.value))
 
 
 def test_silence_stays_silence():

@@ -20,17 +20,18 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_it_is_told_once_and_not_for_every_file(folder, monkeypatch):
+def test_it_is_told_once_and_not_for_every_file(folder, monkeypatch, sentences):
     files = recordings(folder / "in")
     assert all(isinstance(file, Recording) for file in files)
     monkeypatch.setitem(sys.modules, "soundfile", None)
     with run_on(workers=1), pytest.raises(MissingExtra) as told:
         anonymise(files, folder / "out", safeguard("b2"))
-    assert str(told.value).count("soundfile is not installed") == 1
-    assert "pip install 'unmask[speech]'" in str(told.value)
+    assert str(told.value).count("soundfile") == 1
+    sentences.check(str(told.value))
 
 
 @pytest.mark.parametrize("extra", ["audio", "torch", "speech"])
-def test_the_extra_has_one_name(extra):
-    with pytest.raises(MissingExtra, match=r"extra speech: pip install 'unmask\[speech\]'"):
+def test_the_extra_has_one_name(extra, sentences):
+    with pytest.raises(MissingExtra) as error:
         needed("unmask_absent", "absent", extra)
+    sentences.check(str(error.value))

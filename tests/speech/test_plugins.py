@@ -39,7 +39,7 @@ def package(tmp_path, monkeypatch):
     sys.modules.pop("some_voices", None)
 
 
-def test_an_entry_point_is_loaded_when_it_is_named(package):
+def test_an_entry_point_is_loaded_when_it_is_named(package, sentences):
     assert runs_code("some-mean")
     assert not runs_code("other-mean")
     assert "some_voices" not in sys.modules
@@ -50,8 +50,9 @@ def test_an_entry_point_is_loaded_when_it_is_named(package):
     assert made.fingerprint.startswith("some-mean:")
     with pytest.raises(um.InputError, match="encoder absent"):
         load_encoder("absent")
-    with pytest.raises(um.InputError, match="encoder other-mean: expected"):
+    with pytest.raises(um.InputError) as error:
         load_encoder("other-mean")
+    sentences.check(str(error.value))
 
 
 def test_a_recogniser_of_another_package(package):

@@ -135,7 +135,7 @@ def test_same_key_same_bytes_other_key_others(corpus, pool, tmp_path, monkeypatc
             assert result.failures == ()
             content.append(next((tmp_path / f"o{n}").rglob("*.flac")).read_bytes())
             said = (tmp_path / f"o{n}" / "unmask-anonymise.json").read_text()
-            assert "WORLD in place of its neural vocoder" in said
+            assert "WORLD in place of" in said
             assert "seed" not in said
     assert content[0] == content[1]
     assert content[0] != content[2]
@@ -143,15 +143,17 @@ def test_same_key_same_bytes_other_key_others(corpus, pool, tmp_path, monkeypatc
     assert (plan.farthest, plan.average, plan.pool) == (3, 1, 6)
 
 
-def test_pools_that_do_not_fit(corpus, pool, monkeypatch, tmp_path):
+def test_pools_that_do_not_fit(corpus, pool, monkeypatch, tmp_path, sentences):
     monkeypatch.setattr(room, "_speaker_vectors", direction)
     monkeypatch.setattr(room, "_voices", lambda files: dict.fromkeys(one.speaker for one in files))
     some = recordings(corpus)
-    with pytest.raises(InputError, match="speaker anna is also among those"):
+    with pytest.raises(InputError) as error:
         room.pooled_voices(some, some)
+    sentences.check(str(error.value))
     gender = {"anna": "f", "bert": "m", "cleo": "f"} | {f"p{n}": "m" for n in range(6)}
-    with pytest.raises(InputError, match="voices of the gender of anna, found 0"):
+    with pytest.raises(InputError) as error:
         room.pooled_voices(some, pool, gender=gender)
+    sentences.check(str(error.value))
     del gender["p3"]
     with pytest.raises(InputError, match="found none of p3"):
         room.pooled_voices(some, pool, gender=gender)
@@ -160,8 +162,9 @@ def test_pools_that_do_not_fit(corpus, pool, monkeypatch, tmp_path):
     (tmp_path / "g").write_text("; comment\n14 | F | x\n16, m\n")
     assert read_gender(tmp_path / "g") == {"14": "f", "16": "m"}
     (tmp_path / "g").write_text("14 f\n14 m\n")
-    with pytest.raises(InputError, match="line 2: a second gender of 14"):
+    with pytest.raises(InputError) as error:
         read_gender(tmp_path / "g")
+    sentences.check(str(error.value))
 
 
 def test_the_command_wants_a_pool_for_b1_alone(corpus, tmp_path):

@@ -67,25 +67,28 @@ def test_utterance_level_breaks_the_link_between_utterances(mine, pool):
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    "options",
     [
-        ({"farthest": 31, "average": 5}, "at least 31 vectors with gender f, found 30"),
-        ({"farthest": 5, "average": 6}, "1 ≤ average ≤ farthest"),
-        ({"farthest": 5, "average": 5, "level": "word"}, "expected speaker or utterance"),
-        ({"farthest": 5, "average": 5, "attribute": "age"}, "expected a column age"),
+        {"farthest": 31, "average": 5},
+        {"farthest": 5, "average": 6},
+        {"farthest": 5, "average": 5, "level": "word"},
+        {"farthest": 5, "average": 5, "attribute": "age"},
     ],
 )
-def test_bad_options_are_refused(mine, pool, options, words):
-    with pytest.raises(InputError, match=words):
+def test_bad_options_are_refused(mine, pool, options, sentences):
+    with pytest.raises(InputError) as error:
         pool_voices(mine, pool, **options)
+    sentences.check(str(error.value))
 
 
-def test_a_protected_speaker_cannot_be_in_the_pool(mine):
-    with pytest.raises(InputError, match="speaker s0 is also among those to protect"):
+def test_a_protected_speaker_cannot_be_in_the_pool(mine, sentences):
+    with pytest.raises(InputError) as error:
         pool_voices(mine, mine, farthest=2, average=1)
+    sentences.check(str(error.value))
 
 
-def test_one_speaker_has_one_gender(mine, pool):
+def test_one_speaker_has_one_gender(mine, pool, sentences):
     mixed = Embeddings(mine.vectors, mine.speakers, columns={"gender": ["m", "f", *["m"] * 28]})
-    with pytest.raises(InputError, match="one gender per speaker, found several for s0"):
+    with pytest.raises(InputError) as error:
         pool_voices(mixed, pool, farthest=2, average=1)
+    sentences.check(str(error.value))

@@ -34,19 +34,20 @@ HEAD = "file_name,speaker,text"
 
 
 @pytest.mark.parametrize(
-    ("rows", "refused"),
+    "rows",
     [
-        (['a_0.flac,a,"he said', "a_1.flac,a,fine", 'b_0.flac,b,"ok"'], "line 2: expected quotes"),
-        (["a_0.flac,a,fine", 'b_0.flac,b,"ok" no'], "line 3: expected quotes in pairs"),
-        (["a_0.flac,a,fine,more"], "line 2: expected 3 columns, as the header has, found 4"),
-        (["a_0.flac,a"], "line 2: expected 3 columns, as the header has, found 2"),
-        (["a_0.flac,,fine"], "line 2: expected file_name and speaker"),
-        ([",,"], "line 2: expected file_name and speaker"),
+        ['a_0.flac,a,"he said', "a_1.flac,a,fine", 'b_0.flac,b,"ok"'],
+        ["a_0.flac,a,fine", 'b_0.flac,b,"ok" no'],
+        ["a_0.flac,a,fine,more"],
+        ["a_0.flac,a"],
+        ["a_0.flac,,fine"],
+        [",,"],
     ],
 )
-def test_rows_of_metadata_are_lines(tmp_path, rows, refused):
-    with pytest.raises(InputError, match=refused):
+def test_rows_of_metadata_are_lines(tmp_path, rows, sentences):
+    with pytest.raises(InputError) as error:
         recordings(manifest(tmp_path, "metadata.csv", HEAD, *rows))
+    sentences.check(str(error.value))
 
 
 def test_a_table_of_metadata_with_quotes_is_read_whole(tmp_path):
@@ -57,10 +58,11 @@ def test_a_table_of_metadata_with_quotes_is_read_whole(tmp_path):
     ]  # fmt: skip
 
 
-def test_a_column_stands_once(tmp_path):
+def test_a_column_stands_once(tmp_path, sentences):
     root = manifest(tmp_path, "metadata.csv", "file_name,speaker,Speaker", "a_0.flac,a,b")
-    with pytest.raises(InputError, match="line 1: expected columns of different names"):
+    with pytest.raises(InputError) as error:
         recordings(root)
+    sentences.check(str(error.value))
 
 
 @pytest.mark.parametrize(
@@ -101,9 +103,10 @@ def test_a_table_without_rows_is_named(tmp_path):
         recordings(manifest(tmp_path, "metadata.csv", "file_name,speaker"))
 
 
-def test_what_is_nested_too_deep_is_one_line(tmp_path):
-    with pytest.raises(InputError, match="line 1: expected an object of JSON"):
+def test_what_is_nested_too_deep_is_one_line(tmp_path, sentences):
+    with pytest.raises(InputError) as error:
         recordings(manifest(tmp_path, "metadata.jsonl", '{"a":' + "[" * 200_000))
+    sentences.check(str(error.value))
 
 
 def lhotse(root: Path, **changes: object) -> Path:
@@ -136,24 +139,27 @@ def test_supervisions_tell_speakers_and_times(tmp_path, changes, refused):
     assert recordings(lhotse(tmp_path))[0].speaker == "s"
 
 
-def test_one_file_has_one_speaker_in_a_list(tmp_path):
+def test_one_file_has_one_speaker_in_a_list(tmp_path, sentences):
     touch(tmp_path, "a.wav", "b.wav")
     (tmp_path / "link.wav").symlink_to(tmp_path / "a.wav")
     for last in ("a.wav", "link.wav"):
         (tmp_path / "x.lst").write_text(f"u s a.wav\nv s b.wav\nw t {last}\n")
-        with pytest.raises(InputError, match=r"line 3: expected one speaker of .*found s and t"):
+        with pytest.raises(InputError) as error:
             recordings(tmp_path / "x.lst")
+        sentences.check(str(error.value))
     (tmp_path / "x.lst").write_text("u s a.wav\nw s a.wav\n")
     assert len(recordings(tmp_path / "x.lst")) == 2
 
 
-def test_a_carriage_return_alone_is_refused_with_its_line(tmp_path):
+def test_a_carriage_return_alone_is_refused_with_its_line(tmp_path, sentences):
     path = tmp_path / "f"
     path.write_bytes(b"u0 s0\nu1 s0\ru2 s1\ru3 s1\r")
-    with pytest.raises(InputError, match="line 2: expected lines that end with LF or CR LF"):
+    with pytest.raises(InputError) as error:
         read_speakers(path)
-    with pytest.raises(InputError, match="line 2: expected lines that end with LF or CR LF"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         text_lines(path)
+    sentences.check(str(error.value))
     path.write_bytes(b"u0 s0\r\nu1 s0\r\n")
     assert read_speakers(path) == {"u0": "s0", "u1": "s0"}
     assert text_lines(path) == ["u0 s0", "u1 s0"]
@@ -204,11 +210,12 @@ def test_linked_people_are_found_wherever_recordings_are_looked_for(linked):
     assert 'audio = "protected"' in starter_config(everything)
 
 
-def test_a_folder_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_read_is_refused(tmp_path, monkeypatch, sentences):
     def unreadable(self):
         raise PermissionError(13, "Permission denied")
 
     touch(tmp_path, "a/x.wav")
     monkeypatch.setattr(Path, "iterdir", unreadable)
-    with pytest.raises(InputError, match="cannot be read: Permission denied"):
+    with pytest.raises(InputError) as error:
         files_below(tmp_path)
+    sentences.check(str(error.value))

@@ -253,33 +253,31 @@ def test_a_large_grid_matches_a_small_one(systems):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        ({"grid": 0}, "grid: expected a whole number from 1 to 1000, found 0"),
-        ({"grid": 1001}, "found 1001"),
-        ({"grid": 2.5}, "found 2.5"),
-        ({"grid": (3, 4, 5)}, "expected one number or two"),
-        ({"metric": "cllr"}, "expected eer or min_dcf, found cllr"),
-        ({"combine": "median"}, "expected combine rank or mean, found median"),
-        (
-            {"target_hardness": np.zeros(3)},
-            "target hardness: expected 4 values, one per trial, found 3",
-        ),
-        ({"nontarget_hardness": [np.zeros(5), np.zeros(4)]}, "expected 5 values, .* found 4"),
-        ({"nontarget_hardness": [np.nan] * 5}, "5 of 5 are NaN"),
-        ({"target_hardness": ["a"] * 4}, "expected numbers"),
-        ({"target_hardness": []}, "expected at least one reference"),
-        ({"target_hardness": [[np.inf] * 4, [-np.inf] * 4]}, "mean target hardness"),
-        ({"target": []}, "no target scores"),
-        ({"nontarget": []}, "no nontarget scores"),
+        {"grid": 0},
+        {"grid": 1001},
+        {"grid": 2.5},
+        {"grid": (3, 4, 5)},
+        {"metric": "cllr"},
+        {"combine": "median"},
+        {"target_hardness": np.zeros(3)},
+        {"nontarget_hardness": [np.zeros(5), np.zeros(4)]},
+        {"nontarget_hardness": [np.nan] * 5},
+        {"target_hardness": ["a"] * 4},
+        {"target_hardness": []},
+        {"target_hardness": [[np.inf] * 4, [-np.inf] * 4]},
+        {"target": []},
+        {"nontarget": []},
     ],
 )
-def test_bad_input_is_told_in_one_line(change, message):
+def test_bad_input_is_told_in_one_line(change, sentences):
     given = {"target": np.arange(4.0), "nontarget": np.arange(5.0), "combine": "mean"}
     given["target_hardness"] = given["target"] if "combine" in change else None
     given |= change
-    with pytest.raises(um.InputError, match=message) as caught:
+    with pytest.raises(um.InputError) as caught:
         um.cp_map(given.pop("target"), given.pop("nontarget"), **given)
+    sentences.check(str(caught.value))
     assert "\n" not in str(caught.value)
     with pytest.raises(um.InputError, match="p_target"):
         um.CpMetric("min_dcf", p_target=1.0)

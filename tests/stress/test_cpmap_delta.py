@@ -84,13 +84,12 @@ def test_proportions_sum_to_one_and_turn_around(population, metric):
     assert there.estimates[0].n["cells"] == first.well_defined.sum()
 
 
-def test_maps_in_private_orders_are_refused(population):
+def test_maps_in_private_orders_are_refused(population, sentences):
     systems = population[0]
     maps = [um.cp_map(*scores, system=name, grid=5) for name, scores in systems.items()]
-    with pytest.raises(
-        um.InputError, match="first ordered by its own scores and second ordered by"
-    ):
+    with pytest.raises(um.InputError) as error:
         um.delta_cp_map(*maps)
+    sentences.check(str(error.value))
 
 
 @pytest.mark.parametrize("rounded", [False, True])
@@ -111,7 +110,7 @@ def test_the_order_counts_and_not_its_name(population, rounded):
     assert um.cp_map(*second, grid=5, **rescaled).order == own.order
 
 
-def test_one_swapped_trial_is_another_order(population):
+def test_one_swapped_trial_is_another_order(population, sentences):
     first = population[0]["first"]
     by = np.argsort(np.argsort(first[0])).astype(float)
     swapped = by.copy()
@@ -122,8 +121,9 @@ def test_one_swapped_trial_is_another_order(population):
         for h in (by, swapped, tied)
     ]
     for other in maps[1:]:
-        with pytest.raises(um.InputError, match="expected trials in one order"):
+        with pytest.raises(um.InputError) as error:
             um.delta_cp_map(maps[0], other)
+        sentences.check(str(error.value))
 
 
 def test_a_compared_system_that_orders_is_warned_about(population):
@@ -188,11 +188,12 @@ def test_as_many_equally_hard_trials_as_a_cell_holds_are_no_more_than_that(side)
         assert um.cp_map(*scores, grid=10, **{**every, side: some}).tied == tied
 
 
-def test_too_few_trials_leave_the_proportions_undefined():
+def test_too_few_trials_leave_the_proportions_undefined(sentences):
     small = um.cp_map(np.arange(9.0), np.arange(9.0), grid=3)
     delta = um.delta_cp_map(small, small)
     assert math.isnan(delta.win)
-    assert "no cell has 30 trials" in delta.warnings[-1]
+    assert delta.notices[-1].code == "few-trials"
+    sentences.check(delta.warnings[-1])
 
 
 def test_roadmap_is_maps_and_successive_deltas(population):
@@ -228,32 +229,35 @@ def test_a_roadmap_may_branch(population):
         [],
     ],
 )
-def test_steps_that_are_no_tree_are_refused(population, edges):
+def test_steps_that_are_no_tree_are_refused(population, edges, sentences):
     systems, _, truth = population
-    with pytest.raises(um.InputError, match="expected steps that form one tree over the systems"):
+    with pytest.raises(um.InputError) as error:
         roadmap({**systems, "third": truth}, edges=edges, grid=4)
+    sentences.check(str(error.value))
 
 
-def test_different_lists_are_refused_with_counts(population):
+def test_different_lists_are_refused_with_counts(population, sentences):
     systems, _, _ = population
     first, second = systems.values()
     maps = um.cp_map(*first, grid=5, system="a"), um.cp_map(second[0][1:], second[1], grid=5)
-    with pytest.raises(um.InputError, match=r"different trial lists: a 360 target .* 359 target"):
+    with pytest.raises(um.InputError) as error:
         um.delta_cp_map(*maps)
+    sentences.check(str(error.value))
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"grid": 6}, "one grid, found 5 x 5 and 6 x 6"),
-        ({"grid": 5, "metric": "min_dcf"}, "one metric"),
-        ({"grid": 5, "target_hardness": np.arange(360.0)}, "expected trials in one order"),
+        {"grid": 6},
+        {"grid": 5, "metric": "min_dcf"},
+        {"grid": 5, "target_hardness": np.arange(360.0)},
     ],
 )
-def test_maps_that_do_not_compare_are_refused(population, options, message):
+def test_maps_that_do_not_compare_are_refused(population, options, sentences):
     first = next(iter(population[0].values()))
-    with pytest.raises(um.InputError, match=message):
+    with pytest.raises(um.InputError) as error:
         um.delta_cp_map(um.cp_map(*first, grid=5), um.cp_map(*first, **options))
+    sentences.check(str(error.value))
 
 
 def compared(reference, test, units, **options):
@@ -384,12 +388,14 @@ def test_a_pair_within_one_speaker_weighs_once(population):
     assert intervals((systems, same, truth)) == intervals((systems, one, truth))
 
 
-def test_units_must_fit_the_trials(population):
+def test_units_must_fit_the_trials(population, sentences):
     systems, _, truth = population
-    with pytest.raises(um.InputError, match="known for 5 target and 6 nontarget trials"):
+    with pytest.raises(um.InputError) as error:
         intervals((systems, Units.trials(5, 6), truth))
-    with pytest.raises(um.InputError, match="at least 2 replicates, found 1"):
+    sentences.check(str(error.value))
+    with pytest.raises(um.InputError) as error:
         intervals(population, replicates=1)
+    sentences.check(str(error.value))
 
 
 def test_the_ranks_of_both_systems_order_a_comparison(population):
@@ -454,14 +460,16 @@ def test_a_band_of_trials_has_no_position(population, low, high):
     assert position.gap == position.value - first.full
 
 
-def test_bad_subsets_are_refused(population):
+def test_bad_subsets_are_refused(population, sentences):
     first, _ = maps_of(population, grid=10)
     scores = population[0]["first"]
     every = [np.ones(c.size, bool) for c in scores]
-    with pytest.raises(um.InputError, match="no mine target trials"):
+    with pytest.raises(um.InputError) as error:
         um.stress.cp_position(first, *scores, ~every[0], every[1], name="mine")
-    with pytest.raises(um.InputError, match="expected a boolean per trial of the map"):
+    sentences.check(str(error.value))
+    with pytest.raises(um.InputError) as error:
         um.stress.cp_position(first, *scores, every[0], np.arange(3))
+    sentences.check(str(error.value))
 
 
 def test_enrolment_fixed_cross_pairing():

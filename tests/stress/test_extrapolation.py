@@ -245,11 +245,12 @@ def test_auto_is_the_mean_of_the_models_that_fit_about_as_well(
 
 def test_the_reach_is_told_for_named_models_and_only_where_it_is_far(
     fitted: Extrapolation,
+    sentences,
 ) -> None:
     near = fitted.predict_interval([119, 1190], [0.4, 0.5])
     assert near.warnings == ()
     (warning,) = fitted.predict_interval([1200], [0.4, 0.5]).warnings
-    assert "10 times the 119 impostors at hand" in warning
+    sentences.check(warning)
 
 
 def test_the_interval_grows_with_the_reach_and_holds_the_models(fitted: Extrapolation) -> None:
@@ -398,7 +399,9 @@ def test_the_generative_model_is_consistent_on_its_own_family() -> None:
 
 
 def test_a_proxy_chooses_for_the_extrapolation_too(
-    pairs: PairScores, monkeypatch: pytest.MonkeyPatch
+    pairs: PairScores,
+    monkeypatch: pytest.MonkeyPatch,
+    sentences,
 ) -> None:
     monkeypatch.setattr("unmask.stress.extrapolation.choose.CANDIDATES", ("ls+",))
     monkeypatch.setattr("unmask.stress.extrapolation.choose.FAMILY", "ls+")
@@ -412,8 +415,9 @@ def test_a_proxy_chooses_for_the_extrapolation_too(
     )
     ordinary = worst_case_false_alarms(pairs, [0.5], counts=[1])[0, 0]
     assert 2 * ordinary < weak < own / 1.5
-    with pytest.raises(InputError, match="proxy: expected a model fitted to rates, found gpd"):
+    with pytest.raises(InputError) as error:
         extrapolate(pairs, model="gpd", proxy=noisy)
+    sentences.check(str(error.value))
 
 
 def test_far_extrapolation_is_close_to_a_known_population() -> None:
@@ -430,14 +434,20 @@ def test_far_extrapolation_is_close_to_a_known_population() -> None:
 
 
 def test_bad_requests_are_told_in_one_line(
-    pairs: PairScores, fitted: Extrapolation, tmp_path: Path
+    pairs: PairScores,
+    fitted: Extrapolation,
+    tmp_path: Path,
+    sentences,
 ) -> None:
-    with pytest.raises(InputError, match="model: expected auto or one of"):
+    with pytest.raises(InputError) as error:
         extrapolate(pairs, model="magic")
-    with pytest.raises(InputError, match="max_count: expected 3 to 119, found 200"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         extrapolate(pairs, max_count=200)
-    with pytest.raises(InputError, match="counts: expected whole numbers of at least 1"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         fitted.predict([0], [0.5])
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="target rate"):
         fitted.threshold_for(1.5, 100)
     other = tmp_path / "other.npz"
@@ -500,11 +510,17 @@ def test_the_general_base_starts_as_the_gaussian_one(surface: Rates, moments: St
 
 
 def test_the_papers_training_needs_torch_and_a_model_it_knows(
-    pairs: PairScores, surface: Rates, moments: StartValues, monkeypatch: pytest.MonkeyPatch
+    pairs: PairScores,
+    surface: Rates,
+    moments: StartValues,
+    monkeypatch: pytest.MonkeyPatch,
+    sentences,
 ) -> None:
     crossed = CrossFitted.of(pairs, split=False)
-    with pytest.raises(InputError, match=r"found plda.*softmax in place of the choice"):
+    with pytest.raises(InputError) as error:
         fit_paper(crossed, surface, moments, model="plda+", seed=0)
+    sentences.check(str(error.value))
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(InputError, match="expected torch, found none"):
+    with pytest.raises(InputError) as error:
         fit_paper(crossed, surface, moments, model="ls", seed=0)
+    sentences.check(str(error.value))

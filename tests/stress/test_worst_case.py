@@ -169,7 +169,7 @@ def test_embeddings_are_scored_pair_by_pair() -> None:
     np.testing.assert_allclose(np.sort(every.scores), np.sort(whole.scores))
 
 
-def test_groups_keep_pairs_of_their_own() -> None:
+def test_groups_keep_pairs_of_their_own(sentences) -> None:
     rng = np.random.default_rng(0)
     sex = ["f"] * 12 + ["m"] * 12
     names = [f"s{k}" for k in range(8) for _ in range(3)]
@@ -177,8 +177,9 @@ def test_groups_keep_pairs_of_their_own() -> None:
     parts, left_out = groups_of(voices, "sex")
     assert (list(parts), left_out) == (["f", "m"], ())
     assert speaker_pairs(parts["m"]).target_names == ("s4", "s5", "s6", "s7")
-    with pytest.raises(InputError, match="no column age to group by: the columns are sex"):
+    with pytest.raises(InputError) as error:
         groups_of(voices, "age")
+    sentences.check(str(error.value))
 
 
 def test_without_a_split_the_rates_are_the_exact_ones() -> None:
@@ -219,20 +220,21 @@ def test_more_impostors_never_lower_the_closest_mean(
 
 
 @pytest.mark.parametrize(
-    ("scores", "message"),
+    "scores",
     [
-        (cube(2, 5, 3), "targets: expected at least 3, found 2"),
-        (cube(5, 2, 3), "impostors: expected at least 3 for every target, found 2"),
-        (cube(4, 4, 1), "have one score"),
-        (np.ones((4, 4, 3)), "all 48 equal 1.0"),
-        (np.full((4, 4, 3), np.nan), "48 of 48 are NaN"),
-        (np.full((4, 4, 3), np.inf), "48 of 48 are infinite"),
-        (np.ones((4, 4)), "expected targets × impostors × scores"),
+        cube(2, 5, 3),
+        cube(5, 2, 3),
+        cube(4, 4, 1),
+        np.ones((4, 4, 3)),
+        np.full((4, 4, 3), np.nan),
+        np.full((4, 4, 3), np.inf),
+        np.ones((4, 4)),
     ],
 )
-def test_bad_scores_are_told_in_one_line(scores: np.ndarray, message: str) -> None:
-    with pytest.raises(InputError, match=message) as caught:
+def test_bad_scores_are_told_in_one_line(scores: np.ndarray, sentences) -> None:
+    with pytest.raises(InputError) as caught:
         worst_case_false_alarms(scores, LEVELS, counts=[1])
+    sentences.check(str(caught.value))
     assert "\n" not in str(caught.value)
 
 
@@ -242,26 +244,29 @@ def test_bad_counts_are_told(count: float) -> None:
         worst_case_false_alarms(cube(3, 6, 2), LEVELS, counts=[count])
 
 
-def test_pairs_with_one_score_can_be_left_out() -> None:
+def test_pairs_with_one_score_can_be_left_out(sentences) -> None:
     present = np.ones((4, 5, 3), dtype=bool)
     present[:, 4, 1:] = False
     pairs = PairScores.from_array(cube(4, 5, 3), present=present)
-    with pytest.raises(InputError, match="4 of 20 have one score"):
+    with pytest.raises(InputError) as error:
         worst_case_false_alarms(pairs, LEVELS, counts=[1])
+    sentences.check(str(error.value))
     rest = pairs.without_single_scores()
     assert rest.skipped == 4
     assert worst_case_false_alarms(rest, LEVELS, counts=[4]).shape == (1, 9)
 
 
-def test_a_speaker_against_themselves_is_refused() -> None:
-    with pytest.raises(InputError, match="compare a speaker with themselves"):
+def test_a_speaker_against_themselves_is_refused(sentences) -> None:
+    with pytest.raises(InputError) as error:
         PairScores.from_trials(["a", "b"], ["b", "b"], [0.1, 0.2])
+    sentences.check(str(error.value))
 
 
-def test_a_proxy_must_know_every_pair() -> None:
+def test_a_proxy_must_know_every_pair(sentences) -> None:
     scores = cube(4, 5, 2)
     present = np.ones((4, 5), dtype=bool)
     present[1, 2] = False
     proxy = PairScores.from_array(scores, present=present)
-    with pytest.raises(InputError, match="1 of 20 pairs have no proxy score"):
+    with pytest.raises(InputError) as error:
         worst_case_false_alarms(scores, LEVELS, counts=[1], proxy=proxy)
+    sentences.check(str(error.value))

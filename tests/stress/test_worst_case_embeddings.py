@@ -88,13 +88,14 @@ def test_a_speaker_may_have_more_utterances_than_a_byte_or_a_block_holds(thresho
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_pairs_with_one_score_are_left_out_on_request():
+def test_pairs_with_one_score_are_left_out_on_request(sentences):
     data = voices(least=1, most=3, seed=8)
     pairs = um.stress.speaker_pairs(data)
     single = SpeakerOrder.of(data).skipped
     assert single > 2
-    with pytest.raises(um.InputError, match=f"{single} of 1122 have one score, the first target s"):
+    with pytest.raises(um.InputError) as error:
         um.worst_case(data, FEW, counts=[1])
+    sentences.check(str(error.value))
     wanted = um.worst_case(pairs.without_single_scores(), FEW, counts=[1, 9], protocol=PLAIN)
     result = um.worst_case(data, FEW, counts=[1, 9], protocol=replace(PLAIN, skip_single=True))
     same(result, wanted)
@@ -114,36 +115,38 @@ def test_the_scores_are_never_held():
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        ({"counts": [40]}, "counts: expected at most 33, the number of impostors of target s"),
-        ({"counts": [0]}, "counts: expected whole numbers of at least 1"),
-        ({"thresholds": [np.nan]}, "threshold scores: 1 of 1 are NaN"),
-        ({"groups": 1}, "jackknife: expected 0 .* or at least 5 groups of speakers, found 1"),
-        ({"level": 1.0}, "level: expected a share"),
-        ({"protocol": um.ImpostorProtocol(backend="magic")}, "back-end: expected cosine"),
-        ({"proxy": voices(speakers=30)}, "proxy: 4 of 34 speakers have no embeddings there"),
+        {"counts": [40]},
+        {"counts": [0]},
+        {"thresholds": [np.nan]},
+        {"groups": 1},
+        {"level": 1.0},
+        {"protocol": um.ImpostorProtocol(backend="magic")},
+        {"proxy": voices(speakers=30)},
     ],
 )
-def test_bad_input_is_one_line_before_any_work(change, message):
+def test_bad_input_is_one_line_before_any_work(change, sentences):
     options = {"thresholds": FEW, "counts": [1], **change}
-    with pytest.raises(um.InputError, match=message) as error:
+    with pytest.raises(um.InputError) as error:
         um.worst_case(voices(), **options)
+    sentences.check(str(error.value))
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("vectors", "speakers", "message"),
+    ("vectors", "speakers"),
     [
-        (np.eye(4), "aabb", "targets: expected at least 3, found 2"),
-        (np.eye(6), "aabbcc", "impostors: expected at least 3 for every target, found 2 for a"),
-        (np.ones((8, 3)), "aabbccdd", "embeddings: all 8 vectors are equal once prepared"),
-        (np.eye(8)[[0, 1, 2, 3, 4, 5, 6, 6]] - np.eye(8)[6], "aabbccdd", "row 6 has length 0"),
+        (np.eye(4), "aabb"),
+        (np.eye(6), "aabbcc"),
+        (np.ones((8, 3)), "aabbccdd"),
+        (np.eye(8)[[0, 1, 2, 3, 4, 5, 6, 6]] - np.eye(8)[6], "aabbccdd"),
     ],
 )
-def test_sets_that_tell_nothing_are_refused(vectors, speakers, message):
-    with pytest.raises(um.InputError, match=message):
+def test_sets_that_tell_nothing_are_refused(vectors, speakers, sentences):
+    with pytest.raises(um.InputError) as error:
         um.worst_case(um.Embeddings(vectors, list(speakers)), FEW, counts=[1])
+    sentences.check(str(error.value))
 
 
 def test_some_scores_of_a_pair_keep_the_mean_of_all():
@@ -190,9 +193,10 @@ def test_a_sample_of_scores_does_not_move_the_worst_case():
     assert (np.abs(some - exact.values) < 3 * error + 0.01).all()
 
 
-def test_targets_in_even_steps_reach_both_ends():
+def test_targets_in_even_steps_reach_both_ends(sentences):
     data = um.Embeddings(np.eye(10), [f"s{k}" for k in range(10)])
     assert um.stress.speaker_pairs(data, targets=3).target_names == ("s0", "s4", "s9")
     assert len(um.stress.speaker_pairs(data, targets=99).target_names) == 10
-    with pytest.raises(um.InputError, match="targets: expected at least 1"):
+    with pytest.raises(um.InputError) as error:
         um.stress.speaker_pairs(data, targets=0)
+    sentences.check(str(error.value))

@@ -54,15 +54,17 @@ def test_sides_of_different_people_are_dealt_apart() -> None:
     assert groups.least >= 1
 
 
-def test_groups_are_of_even_size() -> None:
+def test_groups_are_of_even_size(sentences) -> None:
     dealt = [Jackknife(15).dealt(size, lambda group: 1) for size in (10, 15, 20, 24, 40, 300)]
     assert [groups.number for groups in dealt] == [10, 15, 10, 12, 14, 15]
     alone = Jackknife(5).dealt(20, lambda group: int(group.max() == 19))
     assert alone.number == 20
-    with pytest.raises(InputError, match="a target loses all impostors with a single speaker"):
+    with pytest.raises(InputError) as error:
         Jackknife(5).dealt(20, lambda group: 0)
-    with pytest.raises(InputError, match=r"jackknife: expected 0 .* at least 5 groups .* found 3"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         worst_case(square(8, 2), [0.0], counts=[1], groups=3)
+    sentences.check(str(error.value))
 
 
 @settings(max_examples=60, deadline=None)

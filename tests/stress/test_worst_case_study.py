@@ -78,7 +78,7 @@ def score_file(population: Population, tmp_path_factory: pytest.TempPathFactory)
     return path
 
 
-def test_a_file_a_frame_and_their_table_give_one_answer(score_file: Path) -> None:
+def test_a_file_a_frame_and_their_table_give_one_answer(score_file: Path, sentences) -> None:
     table = read_scores(score_file)
     asked = {"thresholds": [0.4], "counts": [1, 9], "groups": 0}
     wanted = worst_case(table, **asked).values
@@ -87,8 +87,9 @@ def test_a_file_a_frame_and_their_table_give_one_answer(score_file: Path) -> Non
         assert cp_maps(data, grid=3, replicates=0).maps["cosine"].full == pytest.approx(
             cp_maps(table, grid=3, replicates=0).maps["cosine"].full
         )
-    with pytest.raises(InputError, match=r"expected a pair \(target scores, .*, found ndarray"):
+    with pytest.raises(InputError) as error:
         cp_maps(np.zeros(4))
+    sentences.check(str(error.value))
 
 
 def test_bands_and_rates_never_fall_from_the_measured_to_the_extrapolated_part(
@@ -120,7 +121,9 @@ def test_thresholds_are_exclusive_and_counted_with_their_misses() -> None:
     assert [p.p_miss for p in costs] == sorted(p.p_miss for p in costs)
 
 
-def test_a_study_joins_the_measured_and_the_extrapolated_part(study: WorstCaseStudy) -> None:
+def test_a_study_joins_the_measured_and_the_extrapolated_part(
+    study: WorstCaseStudy, sentences
+) -> None:
     assert study.empirical.impostors == 23
     assert 23 in study.predicted.counts
     assert 5000 in study.predicted.counts
@@ -136,7 +139,8 @@ def test_a_study_joins_the_measured_and_the_extrapolated_part(study: WorstCaseSt
     assert need.safe_p_miss >= need.p_miss
     assert list(study.compared) == ["ls-generative"]
     assert any("4 scores a pair" in line for line in study.warnings)
-    assert any("times the 23 impostors at hand" in line for line in study.warnings)
+    told = next(line for line in study.warnings if "23 impostors" in line)
+    sentences.check(told.partition(":")[0])
     assert np.all(np.diff(study.limits[0.05]) >= 0)
 
 
@@ -225,7 +229,9 @@ def test_the_command_answers_in_json_and_draws(
 
 
 def test_the_command_works_within_groups(
-    score_file: Path, capsys: pytest.CaptureFixture[str]
+    score_file: Path,
+    capsys: pytest.CaptureFixture[str],
+    sentences,
 ) -> None:
     run(
         "worstcase",
@@ -234,7 +240,8 @@ def test_the_command_works_within_groups(
     )
     printed = capsys.readouterr().out
     assert "minDCF(0.1)" in printed
-    assert "f: 12 targets with at least 11 impostors" in printed
+    told = next(line for line in printed.splitlines() if "f: 12 targets" in line)
+    sentences.check(told.partition(";")[0])
 
 
 def test_several_files_are_told_apart_by_name(
@@ -248,13 +255,16 @@ def test_several_files_are_told_apart_by_name(
 
 
 def test_no_intervals_means_none_anywhere(
-    score_file: Path, capsys: pytest.CaptureFixture[str]
+    score_file: Path,
+    capsys: pytest.CaptureFixture[str],
+    sentences,
 ) -> None:
     run(*("worstcase", str(score_file), "--ci", "0", "--model", "ls+", "--format", "json"))
     answer = json.loads(capsys.readouterr().out)
     assert all(row["interval"] is None for row in answer["results"] if row["metric"] != "p_miss")
-    with pytest.raises(InputError, match=r"jackknife: expected 0 .* at least 5 groups"):
+    with pytest.raises(InputError) as error:
         run("worstcase", str(score_file), "--ci", "2")
+    sentences.check(str(error.value))
 
 
 def test_the_command_compares_models(
@@ -314,31 +324,34 @@ def test_a_proxy_chooses_in_the_command(
     assert rates[1][2] < rates[0][2]
 
 
-def test_a_population_below_one_is_refused(score_file: Path) -> None:
-    with pytest.raises(InputError, match="population: expected at least 1, found 0"):
+def test_a_population_below_one_is_refused(score_file: Path, sentences) -> None:
+    with pytest.raises(InputError) as error:
         run("worstcase", str(score_file), "--population", "0")
+    sentences.check(str(error.value))
 
 
-def test_lists_without_speakers_are_refused() -> None:
+def test_lists_without_speakers_are_refused(sentences) -> None:
     from unmask.trials import Scores
 
-    with pytest.raises(InputError, match=r"trial \(--speakers utt2spk\), found none"):
+    with pytest.raises(InputError) as error:
         speaker_pairs(Scores.from_arrays([1.0], [0.0]))
+    sentences.check(str(error.value))
 
 
-def test_real_scores_of_voxceleb1() -> None:
+def test_real_scores_of_voxceleb1(sentences) -> None:
     path = Path(__file__).parents[2] / ".." / "shared" / "data" / "scores"
     if not path.is_dir():
         pytest.skip("the data are not at hand")
     trials = read_scores(path / "voxceleb1_o_3systems_cranDET.tsv.gz")
     made = speaker_pairs(trials, system="plda")
     assert len(made) == 2 * 780
-    with pytest.raises(InputError, match="2 of 1560 have one score"):
+    with pytest.raises(InputError) as error:
         made.checked()
+    sentences.check(str(error.value))
     assert isinstance(made.without_single_scores().checked(), PairScores)
 
 
-def test_thresholds_of_a_statistic_are_those_of_its_scores() -> None:
+def test_thresholds_of_a_statistic_are_those_of_its_scores(sentences) -> None:
     rng = np.random.default_rng(0)
     target, nontarget = rng.normal(2, 1, 300), rng.normal(0, 1, 5000)
     asked = {"thresholds": [0.5, 1.25], "p_target": [0.1]}
@@ -347,8 +360,9 @@ def test_thresholds_of_a_statistic_are_those_of_its_scores() -> None:
     for point in (*result, *thresholds_of_roc(roc)):
         assert point.p_miss == pytest.approx(np.mean(target <= point.threshold))
         assert point.p_fa == pytest.approx(np.mean(nontarget > point.threshold))
-    with pytest.raises(InputError, match="no exact count at"):
+    with pytest.raises(InputError) as error:
         thresholds_of_roc(roc, thresholds=[0.7])
+    sentences.check(str(error.value))
 
 
 @pytest.fixture(scope="module")
@@ -360,7 +374,9 @@ def voices(population: Population) -> Embeddings:
 
 
 def test_a_study_of_embeddings_is_that_of_their_scores(
-    population: Population, voices: Embeddings
+    population: Population,
+    voices: Embeddings,
+    sentences,
 ) -> None:
     asked = {"model": "gpd", "thresholds": [0.3, 0.5], "groups": 6}
     plain = ImpostorProtocol(split=False, per_pair=16)
@@ -378,7 +394,9 @@ def test_a_study_of_embeddings_is_that_of_their_scores(
     assert some.sample == ScoreSample(24, 4)
     np.testing.assert_array_equal(some.empirical.values, result.empirical.values)
     text = render(document_of({"all": some}), "text")
-    assert "fitted to at most 4 scores of each pair of 24 targets" in text.replace("\n", " ")
+    (told,) = (note for note in document_of({"all": some}).notes if "each pair of 24" in note)
+    assert told.split()[0] in text
+    sentences.check(next(part for part in told.split(". ") if "each pair of 24" in part))
 
 
 def test_another_encoder_chooses_in_a_study_of_embeddings(voices: Embeddings) -> None:
@@ -394,21 +412,18 @@ def test_another_encoder_chooses_in_a_study_of_embeddings(voices: Embeddings) ->
     assert weak.estimates_of(0)[2].value < own.estimates_of(0)[2].value
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"model": "magic"}, "model: expected auto or one of"),
-        ({"population": 0.5}, "counts: expected whole numbers"),
-        ({"groups": 3}, "at least 5 groups of speakers, found 3"),
-    ],
-)
+@pytest.mark.parametrize("change", [{"model": "magic"}, {"population": 0.5}, {"groups": 3}])
 def test_a_study_refuses_before_any_work(
-    voices: Embeddings, change: dict[str, object], message: str
+    voices: Embeddings,
+    change: dict[str, object],
+    sentences,
 ) -> None:
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError) as raised:
         worst_case_study(voices, **change)
-    with pytest.raises(InputError, match="per_pair: expected at least 2, found 1"):
+    sentences.check(str(raised.value))
+    with pytest.raises(InputError) as error:
         ImpostorProtocol(per_pair=1)
+    sentences.check(str(error.value))
 
 
 @pytest.fixture(scope="module")
@@ -442,7 +457,7 @@ def test_the_command_takes_embeddings_on_any_place_and_goes_on(
     run(*asked)
     wanted = json.loads(capsys.readouterr().out)
     assert [row["params"]["count"] for row in wanted["results"][:3]] == [1, 23, 2300]
-    assert not any("fitted to at most" in note for note in wanted["notes"])
+    assert not any("of each pair" in note for note in wanted["notes"])
     for _ in range(2):
         run(*asked, "--workers", "2", "--state", str(tmp_path / "state"))
         assert json.loads(capsys.readouterr().out)["results"] == wanted["results"]
@@ -451,17 +466,21 @@ def test_the_command_takes_embeddings_on_any_place_and_goes_on(
 
 @pytest.mark.parametrize("asked", [(), ("--by", "sex")])
 def test_impostors_are_of_the_targets_sex_where_a_column_says_so(
-    voices_file: Path, capsys: pytest.CaptureFixture[str], asked: tuple[str, ...]
+    voices_file: Path,
+    capsys: pytest.CaptureFixture[str],
+    asked: tuple[str, ...],
+    sentences,
 ) -> None:
     run(
         *("worstcase", str(voices_file), *asked, "--model", "gpd", "--dcf", "0.1"),
         *("--per-pair", "8", "--ci", "6"),
     )
     printed = " ".join(capsys.readouterr().out.split())
-    assert "f: 12 targets with at least 11 impostors" in printed
-    assert "fitted to at most 8 scores of each pair of 12 targets" in printed
-    with pytest.raises(InputError, match="no column age to group by: the columns are sex"):
+    assert "f: 12 targets" in printed
+    assert " 8 scores of each pair" in printed
+    with pytest.raises(InputError) as error:
         run("worstcase", str(voices_file), "--by", "age")
+    sentences.check(str(error.value))
 
 
 def test_the_command_counts_scores_elsewhere_as_well(
@@ -492,10 +511,11 @@ def test_options_without_use_for_embeddings_are_refused(
         run("worstcase", str(voices_file), *given)
 
 
-def test_options_without_use_for_scores_are_refused(score_file: Path) -> None:
+def test_options_without_use_for_scores_are_refused(score_file: Path, sentences) -> None:
     for given in (("--per-pair", "20"), ("--backend", "cosine")):
-        with pytest.raises(InputError, match=f"{given[0]}: is for embeddings, found scores"):
+        with pytest.raises(InputError) as error:
             run("worstcase", str(score_file), *given)
+        sentences.check(str(error.value))
 
 
 def test_needed_thresholds_are_measured_up_to_the_impostors_at_hand(population, study):
@@ -506,11 +526,11 @@ def test_needed_thresholds_are_measured_up_to_the_impostors_at_hand(population, 
     assert (np.diff(needed[np.isfinite(needed)]) >= 0).all()
 
 
-def test_the_chart_of_needed_thresholds_parts_what_is_measured_from_what_is_not(study):
+def test_the_chart_of_needed_thresholds_parts_what_is_measured_from_what_is_not(study, sentences):
     figure = needed_thresholds(study)
     rows = [row for data in figure.spec()["datasets"].values() for row in data]
     lines = {name: [r["count"] for r in rows if r.get("line") == name] for name in KINDS}
     at_hand = study.empirical.impostors
     assert max(lines["measured"]) == min(lines["extrapolated"]) == at_hand
     assert {"count": float(at_hand)} in rows
-    assert "at which the estimated acceptance" in figure.caption
+    sentences.check(figure.caption)

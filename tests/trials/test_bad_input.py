@@ -33,22 +33,11 @@ def swap(row: int, line: str) -> list[str]:
     return [*GOOD[:row], line, *GOOD[row + 1 :]]
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("e4 t4", "line 4: expected 3 columns .*found 2"),
-        ("e4 t4 0.4 0.5", "line 4: expected 3 columns .*found 4"),
-        ("", "line 4: expected a trial, found an empty line"),
-        ("e4 t4 NaN", "line 4: expected a number in column 'score', found NaN"),
-        (
-            "e1 t1 5.0",
-            "line 4: expected each trial once, found e1 t1 again, first in line 1 .1 dup",
-        ),
-    ],
-)
-def test_bad_lines(tmp_path: Path, line: str, message: str) -> None:
-    with pytest.raises(InputError, match=message) as caught:
+@pytest.mark.parametrize("line", ["e4 t4", "e4 t4 0.4 0.5", "", "e4 t4 NaN", "e1 t1 5.0"])
+def test_bad_lines(tmp_path: Path, line: str, sentences) -> None:
+    with pytest.raises(InputError) as caught:
         read_scores(put(tmp_path / "x", swap(3, line)))
+    sentences.check(str(caught.value))
     assert str(tmp_path / "x") in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -122,10 +111,11 @@ class TestWholeFiles:
             read(tmp_path / "x")
 
     @pytest.mark.parametrize("magic", [b"PAR1", b"PK\x03\x04", b"\x89HDF\r\n\x1a\n", b"\x93NUMPY"])
-    def test_containers_that_are_not(self, tmp_path: Path, read, magic: bytes) -> None:
+    def test_containers_that_are_not(self, tmp_path: Path, read, magic: bytes, sentences) -> None:
         (tmp_path / "x").write_bytes(magic + b"nothing of the kind" * 10)
-        with pytest.raises(InputError, match=r"cannot be read|kind npy"):
+        with pytest.raises(InputError) as error:
             read(tmp_path / "x")
+        sentences.check(str(error.value).partition(" (")[0])  # in brackets: what the parser says
 
 
 def test_pickles_are_not_loaded(tmp_path: Path) -> None:
@@ -135,33 +125,36 @@ def test_pickles_are_not_loaded(tmp_path: Path) -> None:
             read(tmp_path / "x.npz")
 
 
-def test_parquet_with_wrong_columns(tmp_path: Path) -> None:
+def test_parquet_with_wrong_columns(tmp_path: Path, sentences) -> None:
     pl.DataFrame({"foo": [1], "bar": ["x"]}).write_parquet(tmp_path / "x.parquet")
-    with pytest.raises(InputError, match=r"expected columns such as enrol.*found foo, bar"):
+    with pytest.raises(InputError) as error:
         read_scores(tmp_path / "x.parquet")
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="found foo, bar"):
         read_embeddings(tmp_path / "x.parquet")
 
 
-def test_parquet_with_nan_null_and_text(tmp_path: Path) -> None:
+def test_parquet_with_nan_null_and_text(tmp_path: Path, sentences) -> None:
     path = tmp_path / "x.parquet"
     frame = pl.DataFrame({"enrol": ["a", "b"], "test": ["x", "x"], "score": [1.0, float("nan")]})
     frame.write_parquet(path)
     with pytest.raises(InputError, match=r"row 2: .*NaN"):
         read_scores(path)
     frame.with_columns(score=pl.Series([None, 1.0])).write_parquet(path)
-    with pytest.raises(InputError, match="row 1: expected a score, found none"):
+    with pytest.raises(InputError) as error:
         read_scores(path)
+    sentences.check(str(error.value))
     assert read_scores(path, missing="skip").sources[0].missing == 1
     frame.with_columns(score=pl.Series(["1", "x"])).write_parquet(path)
     with pytest.raises(InputError, match="row 2: expected a number"):
         read_scores(path)
     frame.with_columns(enrol=pl.Series(["a", None]), score=pl.Series([1, 2])).write_parquet(path)
-    with pytest.raises(InputError, match="row 2: expected an identifier in column 'enrol'"):
+    with pytest.raises(InputError) as error:
         read_scores(path)
+    sentences.check(str(error.value))
 
 
-def test_long_table_errors(tmp_path: Path) -> None:
+def test_long_table_errors(tmp_path: Path, sentences) -> None:
     head = "enrol\ttest\tlabel\tplda"
     cases = {
         "a\tb\tmaybe\t1": "line 3: expected a label .*found 'maybe'",
@@ -173,32 +166,39 @@ def test_long_table_errors(tmp_path: Path) -> None:
     for line, message in cases.items():
         with pytest.raises(InputError, match=message):
             read_scores(put(tmp_path / "x.tsv", [head, "a\tx\t1\t0.5", line]))
-    with pytest.raises(InputError, match="header and no trials"):
+    with pytest.raises(InputError) as error:
         read_scores(put(tmp_path / "x.tsv", [head]))
-    with pytest.raises(InputError, match="one column for label, found 'label' and 'key'"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         read_scores(put(tmp_path / "x.tsv", ["enrol\ttest\tlabel\tkey\ts", "a\tb\t1\t1\t2"]))
-    with pytest.raises(InputError, match="expected columns for enrol and test"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         read_scores(put(tmp_path / "x.tsv", ["enrol\tlabel\ts", "a\t1\t2"]))
-    with pytest.raises(InputError, match="expected scores, found a key"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         read_scores(put(tmp_path / "x.tsv", ["enrol\ttest\tlabel", "a\tb\t1"]))
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="without labels"):
         read_key(put(tmp_path / "x.tsv", ["enrol\ttest\tscore", "a\tb\t1"]))
 
 
-def test_partly_absent_scores(tmp_path: Path) -> None:
+def test_partly_absent_scores(tmp_path: Path, sentences) -> None:
     path = put(tmp_path / "x.tsv", ["enrol\ttest\ts", "a\tb\t-", "a\tc\t1", "a\td\t"])
-    with pytest.raises(InputError, match=r"line 2: expected a score, found none \(2 trials"):
+    with pytest.raises(InputError) as error:
         read_scores(path)
+    sentences.check(str(error.value))
     scores = read_scores(path, missing="skip")
     assert (scores.scores().tolist(), scores.sources[0].missing) == ([1.0], 2)
 
 
-def test_options_are_checked(tmp_path: Path) -> None:
+def test_options_are_checked(tmp_path: Path, sentences) -> None:
     path = put(tmp_path / "x", GOOD)
-    with pytest.raises(InputError, match="missing='error' or 'skip'"):
+    with pytest.raises(InputError) as error:
         read_scores(path, missing="ignore")
-    with pytest.raises(InputError, match="duplicates='error' or 'skip'"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         read_scores(path, duplicates="mean")
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="expected a format among"):
         read_scores(path, format="kaldy")
     with pytest.raises(InputError, match="expected a header"):
@@ -207,8 +207,9 @@ def test_options_are_checked(tmp_path: Path) -> None:
         read_scores(path, format="sunine")
     with pytest.raises(InputError, match="expected parquet"):
         read_scores(path, format="parquet")
-    with pytest.raises(InputError, match="expected systems among x, found y"):
+    with pytest.raises(InputError) as error:
         read_scores(path, systems=["y"])
+    sentences.check(str(error.value))
 
 
 READERS = [read_scores, read_key, read_any, read_embeddings]
@@ -307,12 +308,13 @@ def test_archive_with_something_else(tmp_path: Path) -> None:
         read_scores(tmp_path / "x.npz")
 
 
-def test_count_of_nan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_count_of_nan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentences) -> None:
     monkeypatch.setattr(files, "HEAD", 64)
     monkeypatch.setattr(files.Input.blocks, "__defaults__", (128,))
     lines = [f"e t{i} {'nan' if i % 50 == 20 else i / 7}" for i in range(200)]
-    with pytest.raises(InputError, match=r"line 21: .*found NaN \(4 in all\)"):
+    with pytest.raises(InputError) as error:
         read_scores(put(tmp_path / "x", lines))
+    sentences.check(str(error.value))
 
 
 def test_an_absent_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,7 +350,8 @@ def test_quotes_that_are_closed_are_read(tmp_path: Path) -> None:
     assert result.scores().tolist() == [0.5, 0.25]
 
 
-def test_what_memory_cannot_hold_twice_is_refused() -> None:
+def test_what_memory_cannot_hold_twice_is_refused(sentences) -> None:
     check_memory(50, 100)
-    with pytest.raises(ValueError, match="half of the free memory"):
+    with pytest.raises(ValueError) as error:  # noqa: PT011
         check_memory(51, 100)
+    sentences.check(str(error.value))

@@ -16,28 +16,30 @@ def put(path: Path, *lines: str) -> Path:
     return path
 
 
-def test_zeros_and_ones_in_the_third_column_are_refused(tmp_path: Path) -> None:
+def test_zeros_and_ones_in_the_third_column_are_refused(tmp_path: Path, sentences) -> None:
     path = put(tmp_path / "x", "a b 1", "a c 0")
     for read in (read_scores, read_any):
-        with pytest.raises(InputError, match=r"fits kaldi-trials .* and kaldi-scores") as caught:
+        with pytest.raises(InputError) as caught:
             read(path)
-        assert "--format-in kaldi-scores" in str(caught.value)
+        sentences.check(str(caught.value))
+
     assert read_scores(path, format="kaldi-scores").scores().tolist() == [1, 0]
 
 
-def test_the_role_decides_and_says_so(tmp_path: Path) -> None:
+def test_the_role_decides_and_says_so(tmp_path: Path, sentences) -> None:
     path = put(tmp_path / "x", "a b 1", "a c 0")
     key = read_key(path)
     assert key.label is not None
     assert key.label.tolist() == [1, 0]
     assert key.source is not None
-    assert "read as a key, so not as kaldi-scores" in key.source.detected
+    sentences.check(key.source.detected)
     scored = put(tmp_path / "y", "a c 0", "a b 1")
     scores = read_scores(scored, key=key)
     assert scores.targets().tolist() == [1]
-    assert "not as kaldi-trials" in scores.sources[0].detected
-    with pytest.raises(InputError, match="found the key itself"):
+    sentences.check(scores.sources[0].detected)
+    with pytest.raises(InputError) as error:
         read_scores(path, key=key)
+    sentences.check(str(error.value))
 
 
 def test_the_whole_file_decides_where_the_sample_does_not(
@@ -93,15 +95,17 @@ def test_first_line_alone_does_not_decide(tmp_path: Path) -> None:
     assert result.sources[0].format == "speechbrain"
 
 
-def test_nothing_fits(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="line 1: expected one of the known layouts"):
+def test_nothing_fits(tmp_path: Path, sentences) -> None:
+    with pytest.raises(InputError) as error:
         read_scores(put(tmp_path / "x", "a b c d e", "a b c d f"))
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="found kaldi-scores"):
         read_key(put(tmp_path / "x", "a b 0.5"))
     with pytest.raises(InputError, match="found kaldi-trials"):
         read_scores(put(tmp_path / "x", "a b target"), key=put(tmp_path / "k", "a b target"))
-    with pytest.raises(InputError, match="expected scores, found a key"):
+    with pytest.raises(InputError) as error:
         read_scores(put(tmp_path / "x", "a b target"))
+    sentences.check(str(error.value))
 
 
 def test_a_score_table_with_labels_serves_as_key(tmp_path: Path) -> None:

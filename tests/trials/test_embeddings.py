@@ -45,25 +45,28 @@ def test_npz(tmp_path: Path) -> None:
     assert isinstance(read_any(tmp_path / "x.npz"), Embeddings)
 
 
-def test_npy_with_utt2spk(tmp_path: Path) -> None:
+def test_npy_with_utt2spk(tmp_path: Path, sentences) -> None:
     np.save(tmp_path / "x.npy", VECTORS)
     table = tmp_path / "utt2spk"
     table.write_text("".join(f"{u} {s}\n" for u, s in zip(UTTERANCES, SPEAKERS, strict=True)))
     check(read_embeddings(tmp_path / "x.npy", speakers=table), format="embeddings-npy")
-    with pytest.raises(InputError, match="expected an utt2spk"):
+    with pytest.raises(InputError) as error:
         read_embeddings(tmp_path / "x.npy")
+    sentences.check(str(error.value))
     table.write_text("a/1 a\n")
-    with pytest.raises(InputError, match="expected 4 speakers, one per vector, found 1"):
+    with pytest.raises(InputError) as error:
         read_embeddings(tmp_path / "x.npy", speakers=table)
+    sentences.check(str(error.value))
 
 
-def test_hdf5_layouts(tmp_path: Path) -> None:
+def test_hdf5_layouts(tmp_path: Path, sentences) -> None:
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "x.h5", "w") as file:
         for utterance, vector in zip(UTTERANCES, VECTORS, strict=True):
             file[utterance] = vector
-    with pytest.raises(InputError, match="expected speakers in the file or an utt2spk"):
+    with pytest.raises(InputError) as error:
         read_embeddings(tmp_path / "x.h5")
+    sentences.check(str(error.value))
     result = read_embeddings(tmp_path / "x.h5", speakers="pattern:^(.)/")
     check(result, format="embeddings-hdf5")
     with h5py.File(tmp_path / "x.h5", "w") as file:
@@ -86,7 +89,7 @@ def test_parquet(tmp_path: Path, dtype: pl.DataType) -> None:
     check(read_embeddings(tmp_path / "x.parquet"), format="embeddings-parquet", columns=("age",))
 
 
-def test_kaldi_directory_script_and_archive(tmp_path: Path) -> None:
+def test_kaldi_directory_script_and_archive(tmp_path: Path, sentences) -> None:
     kaldiio = pytest.importorskip("kaldiio")
     vectors = dict(zip(UTTERANCES, VECTORS, strict=True))
     ark, scp = tmp_path / "xvector.ark", tmp_path / "xvector.scp"
@@ -104,38 +107,44 @@ def test_kaldi_directory_script_and_archive(tmp_path: Path) -> None:
     check(result, format="kaldi-dir", columns=("gender",))
     assert sorted(result.columns["gender"].to_series()) == ["f", "f", "m", "m"]
     (tmp_path / "spk2gender").write_text("a f\n")
-    with pytest.raises(InputError, match=r"found none for 1 \(first: b\)"):
+    with pytest.raises(InputError) as error:
         read_embeddings(tmp_path)
+    sentences.check(str(error.value))
     scp.write_text("a/1 touch${IFS}x|:1\n")
     with pytest.raises(InputError, match="found a command"):
         read_embeddings(scp)
     scp.write_text("a/1 gone.ark:3\n")
-    with pytest.raises(InputError, match="line 1: expected an archive, found none"):
+    with pytest.raises(InputError) as error:
         read_embeddings(scp)
+    sentences.check(str(error.value))
 
 
-def test_vectors_of_different_length(tmp_path: Path) -> None:
+def test_vectors_of_different_length(tmp_path: Path, sentences) -> None:
     entries = [f"{n} ".encode() + encode(np.ones(d, "f4")) for n, d in (("a", 3), ("b", 2))]
     (tmp_path / "x.ark").write_bytes(b"".join(entries))
-    with pytest.raises(InputError, match="expected 3 dimensions for b, found 2"):
+    with pytest.raises(InputError) as error:
         read_embeddings(tmp_path / "x.ark")
+    sentences.check(str(error.value))
 
 
-def test_validation() -> None:
-    with pytest.raises(InputError, match="row 2: expected finite numbers"):
+def test_validation(sentences) -> None:
+    with pytest.raises(InputError) as error:
         Embeddings([[1.0, 2.0], [np.nan, 1.0]], ["a", "b"])
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="1 axes"):
         Embeddings([1.0, 2.0], ["a", "b"])
     with pytest.raises(InputError, match="expected vectors"):
         Embeddings(np.zeros((0, 3)), [])
-    with pytest.raises(InputError, match="expected 2 speakers, one per vector, found 1"):
+    with pytest.raises(InputError) as error:
         Embeddings(np.eye(2), ["a"])
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="found u 2 times"):
         Embeddings(np.eye(2), ["a", "b"], ["u", "u"])
     with pytest.raises(InputError, match="matrix of numbers"):
         Embeddings([["x"]], ["a"])
-    with pytest.raises(InputError, match=r"found 1 of length zero \(first: v\)"):
+    with pytest.raises(InputError) as error:
         Embeddings([[1.0, 0.0], [0.0, 0.0]], ["a", "b"], ["u", "v"]).normalised()
+    sentences.check(str(error.value))
 
 
 def test_selection_and_precision() -> None:
@@ -152,7 +161,7 @@ def test_selection_and_precision() -> None:
 
 
 @pytest.mark.parametrize("name", ["x.npz", "x.parquet", "x.h5", "x.ark"])
-def test_written_embeddings_come_back(tmp_path: Path, name: str) -> None:
+def test_written_embeddings_come_back(tmp_path: Path, name: str, sentences) -> None:
     pytest.importorskip("h5py")
     sessions = None if name == "x.ark" else list("xyxy")
     columns = None if name == "x.ark" else {"sex": list("ffmm")}
@@ -168,8 +177,9 @@ def test_written_embeddings_come_back(tmp_path: Path, name: str) -> None:
     assert result.select([0, 1]).normalised().encoder == encoder
     write(replace(given, encoder=""), tmp_path / name)
     assert read_embeddings(tmp_path / name).encoder == ""
-    with pytest.raises(InputError, match="expected a format of embeddings"):
+    with pytest.raises(InputError) as error:
         write(given, tmp_path / "x.foo")
+    sentences.check(str(error.value))
 
 
 def test_a_column_of_several_encoders_is_metadata(tmp_path: Path) -> None:
@@ -182,7 +192,7 @@ def test_a_column_of_several_encoders_is_metadata(tmp_path: Path) -> None:
     assert result.columns["encoder"].to_series().to_list() == list("aabb")
 
 
-def test_sets_of_two_encoders_are_refused_by_name() -> None:
+def test_sets_of_two_encoders_are_refused_by_name(sentences) -> None:
     one, other, silent = (
         Embeddings(VECTORS, SPEAKERS, UTTERANCES, encoder=told)
         for told in (f"campplus:{'a' * 64}", "by hand", "")
@@ -190,7 +200,4 @@ def test_sets_of_two_encoders_are_refused_by_name() -> None:
     refuse_encoders({"enrolment": silent, "test": one, "training": None, "again": one})
     with pytest.raises(InputError) as refused:
         refuse_encoders({"enrolment": one, "nothing told": silent, "test": other})
-    assert str(refused.value) == (
-        "test: expected vectors of the encoder of enrolment, campplus aaaaaaaa, found those of"
-        " by hand"
-    )
+    sentences.check(str(refused.value))

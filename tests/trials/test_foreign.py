@@ -35,39 +35,32 @@ NAMES = (("enrol", ["a", "b"]), ("test", ["c", "d"]), LABELS)
 
 
 @pytest.mark.parametrize(
-    ("read", "said"),
+    "read",
     [
-        (
-            lambda: um.read_scores(Frame(*NAMES, ("score", [1.0, 2.0]), ("score", [1.0, 2.0]))),
-            "table: expected columns of different names, found score twice",
-        ),
-        (
-            lambda: um.read_scores(Frame(*NAMES, ("score", [1 + 2j, 2j]))),
-            "expected columns of numbers, text or vectors, found other values in score",
-        ),
-        (
-            lambda: um.read_scores([("a", "b", "target", 1.0)]),
-            r"expected paths or data frames \(of arrays: Scores\.from_arrays\), found a tuple",
-        ),
-        (lambda: um.read_scores(pl.Series([1.0])), "expected paths or data frames"),
-        (lambda: um.read_embeddings(pl.Series([1.0])), "expected a path or a data frame"),
+        lambda: um.read_scores(Frame(*NAMES, ("score", [1.0, 2.0]), ("score", [1.0, 2.0]))),
+        lambda: um.read_scores(Frame(*NAMES, ("score", [1 + 2j, 2j]))),
+        lambda: um.read_scores([("a", "b", "target", 1.0)]),
+        lambda: um.read_scores(pl.Series([1.0])),
+        lambda: um.read_embeddings(pl.Series([1.0])),
     ],
 )
-def test_odd_objects_are_refused_in_a_line(read, said):
-    with pytest.raises(InputError, match=said) as refused:
+def test_odd_objects_are_refused_in_a_line(read, sentences):
+    with pytest.raises(InputError) as refused:
         read()
+    sentences.check(str(refused.value))
     assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("content", [b"\x1f", b"\x1d", "\u2028".encode(), b"\x1f\n\x1d\n"])
-def test_a_file_of_separators_is_empty(tmp_path, content):
+def test_a_file_of_separators_is_empty(tmp_path, content, sentences):
     (tmp_path / "x.txt").write_bytes(content)
     for read in (um.read_scores, um.read_key, um.trials.read_any):
-        with pytest.raises(InputError, match="line 1: expected a trial, found an empty line"):
+        with pytest.raises(InputError) as error:
             read(tmp_path / "x.txt")
+        sentences.check(str(error.value))
 
 
-def test_an_archive_holds_each_array_once(tmp_path):
+def test_an_archive_holds_each_array_once(tmp_path, sentences):
     content = {}
     for name, array in (("embeddings", np.eye(3)), ("speaker_ids", np.array(["a", "b", "c"]))):
         file = io.BytesIO()
@@ -78,8 +71,9 @@ def test_an_archive_holds_each_array_once(tmp_path):
             archive.writestr(f"{name}.npy", content[name])
         with pytest.warns(UserWarning, match="Duplicate name"):
             archive.writestr("embeddings.npy", content["embeddings"])
-    with pytest.raises(InputError, match=r"expected each array once, found embeddings\.npy twice"):
+    with pytest.raises(InputError) as error:
         um.read_embeddings(tmp_path / "x.npz")
+    sentences.check(str(error.value))
 
 
 def test_bytes_are_text():
@@ -89,10 +83,12 @@ def test_bytes_are_text():
         um.Embeddings(np.eye(2), [b"\xff", b"s"])
 
 
-def test_what_is_nested_too_deep_is_one_line(tmp_path):
+def test_what_is_nested_too_deep_is_one_line(tmp_path, sentences):
     (tmp_path / "map.json").write_text('{"a":' * 100_000)
-    with pytest.raises(InputError, match="expected a map that unmask calibrate or fuse saved"):
+    with pytest.raises(InputError) as error:
         read_map(tmp_path / "map.json")
+    sentences.check(str(error.value).partition(" (")[0])  # in brackets: what the parser says
     (tmp_path / "x.jsonl").write_text('{"a":' + "[" * 200_000)
-    with pytest.raises(InputError, match="line 1: expected an object in JSON"):
+    with pytest.raises(InputError) as error:
         read_transcripts(tmp_path / "x.jsonl")
+    sentences.check(str(error.value))

@@ -184,7 +184,7 @@ def long_lines(separator: str) -> list[str]:
 
 
 @pytest.mark.parametrize("separator", ["\t", ",", ";", " ", "   "])
-def test_long_table(tmp_path: Path, separator: str) -> None:
+def test_long_table(tmp_path: Path, separator: str, sentences) -> None:
     scores = read_scores(put(tmp_path / "x.csv", long_lines(separator)))
     assert list(scores.systems) == ["plda", "cosine"]
     assert scores.targets("plda").tolist() == [0.9, 1.5]
@@ -198,8 +198,9 @@ def test_long_table(tmp_path: Path, separator: str) -> None:
     assert "systems: plda, cosine" in scores.sources[0].detected
     picked = read_scores(tmp_path / "x.csv", systems=["cosine"])
     assert list(picked.systems) == ["cosine"]
-    with pytest.raises(InputError, match="among plda, cosine, found age_x"):
+    with pytest.raises(InputError) as error:
         read_scores(tmp_path / "x.csv", systems=["age_x"])
+    sentences.check(str(error.value))
 
 
 def test_long_table_with_quotes_and_generic_name(tmp_path: Path) -> None:
@@ -279,7 +280,7 @@ def test_npz_spellings(tmp_path: Path) -> None:
         ([[1, 0, 0], [0, 1, 0]], [0, 4], [1, 2, 3, 5]),
     ],
 )
-def test_labels_of_a_matrix(tmp_path: Path, labels, target, nontarget) -> None:
+def test_labels_of_a_matrix(tmp_path: Path, labels, target, nontarget, sentences) -> None:
     path = tmp_path / "x.npz"
     named = {"enrol": np.array(["a", "b"]), "test": np.array(["x", "y", "z"])}
     np.savez(path, scores=np.arange(6.0).reshape(2, 3), labels=np.array(labels), **named)
@@ -287,8 +288,9 @@ def test_labels_of_a_matrix(tmp_path: Path, labels, target, nontarget) -> None:
     assert result.targets().tolist() == target
     assert result.nontargets().tolist() == nontarget
     np.savez(path, scores=np.arange(6.0).reshape(2, 3), labels=np.full((2, 3), 2), **named)
-    with pytest.raises(InputError, match="expected labels 1, -1 or 0, found"):
+    with pytest.raises(InputError) as error:
         read_scores(path)
+    sentences.check(str(error.value))
 
 
 BOSARIS_NAMES = {
@@ -440,18 +442,19 @@ def test_tables_of_others_are_read_as_they_are(tmp_path: Path, name: str, unmask
     assert f"x.csv: {name}" in err
 
 
-def test_scores_before_names_are_those_of_voxsrc(tmp_path: Path) -> None:
+def test_scores_before_names_are_those_of_voxsrc(tmp_path: Path, sentences) -> None:
     key = put(tmp_path / "key", [f"{w} {e} {t}" for e, t, w in zip(E, T, L, strict=True)])
     path = put(tmp_path / "x.txt", [f"{s} {e} {t}" for e, t, s in zip(E, T, S, strict=True)])
     scores = read_scores(path, key=key)
     check(scores)
     assert [source.format for source in scores.sources] == ["voxsrc", "voxceleb"]
-    with pytest.raises(InputError, match=r"fits kaldi-scores .* and voxsrc .*--format-in voxsrc"):
+    with pytest.raises(InputError) as error:
         read_scores(put(tmp_path / "y", ["5 17 18", "4 16 17"]))
+    sentences.check(str(error.value))
     assert read_scores(tmp_path / "y", format="voxsrc").scores().tolist() == [5, 4]
 
 
-def test_claimed_and_real_identities_are_labels(tmp_path: Path) -> None:
+def test_claimed_and_real_identities_are_labels(tmp_path: Path, sentences) -> None:
     lines = ["a a p1 0.9", "a b p2 -0.25", "b a p1 0.1", "b b p2 1.5"]
     scores = read_scores(put(tmp_path / "x", lines))
     assert scores.sources[0].format == "bob-4"
@@ -460,16 +463,17 @@ def test_claimed_and_real_identities_are_labels(tmp_path: Path) -> None:
     assert scores.n_speakers == 2
     assert read_key(tmp_path / "x").counts["target"] == 2
     # a third column that is no probe: one of its names goes with several real identities
-    with pytest.raises(InputError, match=r"none that all lines fit.*--columns"):
+    with pytest.raises(InputError) as error:
         read_scores(put(tmp_path / "y", ["a a m 0.9", "a b m 0.1"]))
+    sentences.check(str(error.value))
 
 
-def test_spoof_trials_of_a_fusion_file_are_counted(tmp_path: Path) -> None:
+def test_spoof_trials_of_a_fusion_file_are_counted(tmp_path: Path, sentences) -> None:
     lines = ["asv_score,cm_score,sasv_label", "0.7,10,1.0", "0.1,9,2.0", "0.6,-3,0.0"]
     scores = read_scores(put(tmp_path / "x.csv", lines))
     assert scores.counts == {"target": 1, "nontarget": 1, "other": 1}
     assert list(scores.systems) == ["asv_score", "cm_score"]
-    assert "1 spoof trials, a third class" in scores.sources[0].detected
+    sentences.check(scores.sources[0].detected)
 
 
 def test_a_trial_id_is_the_test_where_no_other_is(tmp_path: Path) -> None:
@@ -482,7 +486,7 @@ COLUMNS = "enrol=ref,test=com,label=grp,score=A,score=B,group=age,enrol_speaker=
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv.gz", "parquet", "npz", "frame", "stream"])
-def test_columns_of_any_table_can_be_named(tmp_path: Path, kind: str) -> None:
+def test_columns_of_any_table_can_be_named(tmp_path: Path, kind: str, sentences) -> None:
     spoken = {"s": ["a", "a", "b", "b"], "t": ["a", "c", "d", "b"]}
     table = {"ref": E, "com": T, "label": S, **spoken, "age": [1, 2, 3, 4]}
     frame = pl.DataFrame({**table, "A": S, "B": S, "grp": [["DS", "SS"][w] for w in L]})
@@ -506,12 +510,16 @@ def test_columns_of_any_table_can_be_named(tmp_path: Path, kind: str) -> None:
     assert list(scores.systems) == ["A", "B"]
     assert scores.n_speakers == 4
     assert list(scores.columns["age"]) == ["1", "2", "3", "4"]
-    assert "columns as named: enrol=ref" in scores.sources[0].detected
-    with pytest.raises(InputError, match=r"expected .*'?kk'?.* found ref, com, label"):
+    assert "enrol=ref" in scores.sources[0].detected
+    sentences.check(scores.sources[0].detected)
+    with pytest.raises(InputError) as error:
         read_scores(frame if kind == "frame" else path, columns="enrol=ref,test=com,label=kk")
+    sentences.check(str(error.value))
 
 
-def test_columns_without_a_header_go_by_number_and_a_key_has_its_own(tmp_path: Path) -> None:
+def test_columns_without_a_header_go_by_number_and_a_key_has_its_own(
+    tmp_path: Path, sentences
+) -> None:
     rows = zip(E, T, S, L, strict=True)
     path = put(tmp_path / "x.txt", [f"{s} {e} {t} {WORDS[w]}" for e, t, s, w in rows])
     check(read_scores(path, columns={"score": "1", "enrol": "2", "test": "3", "label": "4"}))
@@ -522,8 +530,9 @@ def test_columns_without_a_header_go_by_number_and_a_key_has_its_own(tmp_path: P
     joined = read_scores(scores, key=key, columns=named)
     check(joined)
     assert list(joined.columns) == ["sex"]
-    with pytest.raises(InputError, match="no fixed layout beside them, found kaldi-scores"):
+    with pytest.raises(InputError) as error:
         read_scores(scores, columns="enrol=r,test=c", format="kaldi-scores")
+    sentences.check(str(error.value))
     for wrong in ("enrl=r", "enrol=r,enrol=c", "enrol="):
         with pytest.raises(InputError, match=r"^columns: expected"):
             read_scores(scores, columns=wrong)
@@ -539,10 +548,10 @@ def test_tables_written_with_quotes_and_blanks(tmp_path: Path) -> None:
     assert result.test.to_series().to_list() == ["b", "c"]
 
 
-def test_speakers_of_one_side_are_not_used(tmp_path: Path) -> None:
+def test_speakers_of_one_side_are_not_used(tmp_path: Path, sentences) -> None:
     result = read_scores(put(tmp_path / "x.tsv", ["enrol\ttest\ttest_spk\ts", "a\tb\tB\t1"]))
     assert not result.has_speakers
-    assert "speakers known on one side only" in result.sources[0].detected
+    sentences.check(result.sources[0].detected)
 
 
 @pytest.mark.parametrize(
@@ -564,21 +573,22 @@ def test_headers_of_forensic_tables_are_known(tmp_path, header):
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
-def test_a_header_of_unknown_names_is_told_how_to_be_named(tmp_path, mark):
+def test_a_header_of_unknown_names_is_told_how_to_be_named(tmp_path, mark, sentences):
     header = ["known_file", "disputed_file", "strength", "truth"]
     rows = zip(E, T, S, [("DS", "SS")[label] for label in L], strict=True)
     path = put(tmp_path / "case.csv", [mark.join(map(str, row)) for row in [header, *rows]])
     columns = "enrol=known_file,test=disputed_file,label=truth,score=strength"
     with pytest.raises(InputError) as refused:
         read_scores(path)
-    assert str(refused.value) == (
-        f"{path}, line 1: expected a header with known names, found {', '.join(header)}; name its"
-        f" columns, as in --columns {columns}"
-    )
+    assert str(refused.value).startswith(f"{path}, line 1: ")
+    assert ", ".join(header) in str(refused.value)
+    assert f"--columns {columns}" in str(refused.value)
+    sentences.check(str(refused.value))
     check(read_scores(path, columns=columns))
 
 
-def test_blanks_in_a_header_do_not_separate_columns(tmp_path):
+def test_blanks_in_a_header_do_not_separate_columns(tmp_path, sentences):
     lines = ["known file,strength,truth", *(f"{e},{s},SS" for e, s in zip(E, S, strict=True))]
-    with pytest.raises(InputError, match="found known file, strength, truth; name its columns"):
+    with pytest.raises(InputError) as error:
         read_scores(put(tmp_path / "case.csv", lines))
+    sentences.check(str(error.value))

@@ -150,7 +150,9 @@ def write(folder: Path, vectors: dict[str, np.ndarray]) -> None:
 
 
 def test_an_archive_beside_its_script_file_comes_before_one_below_the_current_folder(
-    tmp_path, monkeypatch
+    tmp_path,
+    monkeypatch,
+    sentences,
 ):
     one = {"a1": np.ones(3, "f4"), "b1": np.eye(3, dtype="f4")[0]}
     other = {"a1": np.eye(3, dtype="f4")[1], "b1": np.eye(3, dtype="f4")[2]}
@@ -160,8 +162,9 @@ def test_an_archive_beside_its_script_file_comes_before_one_below_the_current_fo
     result = read_embeddings("run1/x.scp")
     assert result.vectors.tolist() == [v.tolist() for v in one.values()]
     monkeypatch.chdir(tmp_path / "run2")
-    with pytest.raises(InputError, match="another below the current folder"):
+    with pytest.raises(InputError) as error:
         read_embeddings("../run1/x.scp")
+    sentences.check(str(error.value))
     read_embeddings("x.scp")
 
 

@@ -73,7 +73,7 @@ def test_a_balanced_list_draws_each_pair_with_the_same_chance():
     assert np.abs(counts - 400 * chance).max() < 4.5 * np.sqrt(400 * chance * (1 - chance))
 
 
-def test_a_number_of_nontargets_is_drawn_from_all_of_them():
+def test_a_number_of_nontargets_is_drawn_from_all_of_them(sentences):
     every = wanted()
     others = sum(not own for own in every.values())
     made = make_trials(OWNERS, nontargets=3, seed=2)
@@ -81,10 +81,12 @@ def test_a_number_of_nontargets_is_drawn_from_all_of_them():
     assert listed(made).items() <= every.items()
     assert listed(made) != listed(make_trials(OWNERS, nontargets=3, seed=5))
     assert listed(make_trials(OWNERS, nontargets=others)) == every
-    with pytest.raises(InputError, match=rf"nontargets: expected at most the {others} pairs"):
+    with pytest.raises(InputError) as error:
         make_trials(OWNERS, nontargets=others + 1)
-    with pytest.raises(InputError, match="nontargets: expected a number, or balanced"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         make_trials(OWNERS, nontargets=3, balanced=True)
+    sentences.check(str(error.value))
 
 
 @pytest.mark.parametrize("crossed", [False, True])
@@ -143,20 +145,21 @@ def test_files_embeddings_and_tables_make_the_same_list(tmp_path, unmask):
 
 
 @pytest.mark.parametrize(
-    ("voices", "options", "line"),
+    ("voices", "options"),
     [
-        ({"a1": "a", "b1": "b"}, {}, "found 0 target and 1 nontarget"),
-        ({"a1": "a", "a2": "a"}, {}, "found 1 target and 0 nontarget"),
-        (OWNERS, {"enrol": 9}, "found 0 target and 0 nontarget"),
-        (OWNERS, {"same": "sex"}, "expected a column 'sex', found none"),
-        (OWNERS, {"per_speaker": 0}, "per_speaker: expected at least 1, found 0"),
-        (pl.DataFrame({"utt": ["a", "a"], "spk": ["b", "c"]}), {}, "each utterance once"),
-        (pl.DataFrame({"x": ["a"]}), {}, "expected columns utterance and speaker, found x"),
+        ({"a1": "a", "b1": "b"}, {}),
+        ({"a1": "a", "a2": "a"}, {}),
+        (OWNERS, {"enrol": 9}),
+        (OWNERS, {"same": "sex"}),
+        (OWNERS, {"per_speaker": 0}),
+        (pl.DataFrame({"utt": ["a", "a"], "spk": ["b", "c"]}), {}),
+        (pl.DataFrame({"x": ["a"]}), {}),
     ],
 )
-def test_what_gives_no_list_is_refused(voices, options, line):
-    with pytest.raises(InputError, match=line):
+def test_what_gives_no_list_is_refused(voices, options, sentences):
+    with pytest.raises(InputError) as error:
         make_trials(voices, **options)
+    sentences.check(str(error.value))
 
 
 def test_nothing_is_written_where_no_target_is_possible(tmp_path, unmask):

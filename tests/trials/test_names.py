@@ -30,11 +30,12 @@ MISSING = r"row 3: expected an identifier in speakers, found none \(1 in all\)"
 
 
 @pytest.mark.parametrize("speakers", NONE.values(), ids=NONE)
-def test_a_vector_without_a_speaker_is_refused(speakers) -> None:
+def test_a_vector_without_a_speaker_is_refused(speakers, sentences) -> None:
     with pytest.raises(um.InputError, match=f"embeddings, {MISSING}"):
         um.Embeddings(VECTORS, speakers)
-    with pytest.raises(um.InputError, match="row 3: expected an identifier in utterances"):
+    with pytest.raises(um.InputError) as error:
         um.Embeddings(VECTORS, list("aabb"), ["u1", "u2", list(speakers)[2], "u4"])
+    sentences.check(str(error.value))
 
 
 def test_files_of_embeddings(tmp_path: Path) -> None:
@@ -60,7 +61,7 @@ def test_files_of_embeddings(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["", None, float("nan")])
-def test_rules_that_give_no_speaker(value) -> None:
+def test_rules_that_give_no_speaker(value, sentences) -> None:
     trials = um.Scores(
         um.Ids.from_strings(["e1", "e2"]),
         um.Ids.from_strings(["t1", "t2"]),
@@ -68,17 +69,19 @@ def test_rules_that_give_no_speaker(value) -> None:
         systems={"s": np.array([1.0, 0.0])},
     )
     known = {"e1": "a", "e2": "b", "t1": "a"}
-    with pytest.raises(um.InputError, match=r"found none for 1 of 2 \(first: t2\)"):
+    with pytest.raises(um.InputError) as error:
         trials.with_speakers({**known, "t2": value})
+    sentences.check(str(error.value))
     numbered = trials.with_speakers({"e1": 1, "e2": 2, "t1": 1, "t2": 1})
     assert numbered.n_speakers == 2
-    with pytest.raises(um.InputError, match=r"found none for 2 of 2 \(first: t1\)"):
+    with pytest.raises(um.InputError) as error:
         trials.with_speakers("pattern:^(x*)")
+    sentences.check(str(error.value))
 
 
 @pytest.mark.parametrize("role", ["enrol", "test", "enrol_speaker", "test_speaker"])
 @pytest.mark.parametrize("value", ["", " ", None, float("nan")])
-def test_trials_without_a_name(tmp_path: Path, role: str, value) -> None:
+def test_trials_without_a_name(tmp_path: Path, role: str, value, sentences) -> None:
     names = {"enrol": "ab", "test": "uv", "enrol_speaker": "xy", "test_speaker": "xz"}
     columns = {side: list(text) for side, text in names.items()}
     frame = pl.DataFrame({**columns, "label": [1, 0], "score": [1.0, 0.0]})
@@ -95,18 +98,19 @@ def test_trials_without_a_name(tmp_path: Path, role: str, value) -> None:
         um.evaluate(tmp_path / "x.parquet", stream=True, replicates=0)
     columns[role][1] = "" if value is None or value != value else value
     ids = {side: um.Ids.from_strings(text) for side, text in columns.items()}
-    what = "speakers" if role.endswith("speaker") else "enrol and test"
     sides = {side: ids.pop(side) for side in ("enrol", "test")}
-    with pytest.raises(um.InputError, match=f"scores, row 2: expected an identifier in {what}"):
+    with pytest.raises(um.InputError) as error:
         um.Scores(*sides.values(), np.array([1, 0]), systems={"s": np.array([1.0, 0.0])}, **ids)
+    sentences.check(str(error.value))
 
 
-def test_matrices_and_pairs_without_a_speaker() -> None:
+def test_matrices_and_pairs_without_a_speaker(sentences) -> None:
     scores = np.arange(16.0).reshape(4, 4)
     with pytest.raises(um.InputError, match=MISSING):
         um.pseudonymisation(scores, scores, scores, ["a", "b", None, "b"])
-    with pytest.raises(um.InputError, match="row 2: expected an identifier"):
+    with pytest.raises(um.InputError) as error:
         PairScores.from_trials(["a", None], ["b", "b"], [1.0, 2.0])
+    sentences.check(str(error.value))
 
 
 def test_metadata_may_be_unknown(tmp_path: Path) -> None:

@@ -123,17 +123,16 @@ def test_digest_of_arrays_ignores_order() -> None:
     assert Scores.from_arrays([2.0, 0.0], [-1.0, 1.0]).digest != digest
 
 
-def test_mismatch_tells_counts_of_both_sides() -> None:
+def test_mismatch_tells_counts_of_both_sides(sentences) -> None:
     scores = make([("a", "u", 1), ("a", "v", 0), ("b", "u", 0)])
     key = key_of([("a", "u", 1), ("c", "u", 0)])
     with pytest.raises(InputError) as caught:
         scores.with_key(key)
     message = str(caught.value)
-    assert "2 of its 3 trials are not in key (first: a v)" in message
-    assert "1 of the 2 trials of key have no score (first: c u)" in message
+    sentences.check(message)
 
 
-def test_tables_are_merged_with_the_labels_that_one_has() -> None:
+def test_tables_are_merged_with_the_labels_that_one_has(sentences) -> None:
     rows = [("a", "u", 1), ("a", "v", 0), ("b", "u", -1)]
     labelled, plain = make(rows), make(rows[::-1], name="t", labels=False)
     for tables in ((labelled, plain), (plain, labelled)):
@@ -145,24 +144,23 @@ def test_tables_are_merged_with_the_labels_that_one_has() -> None:
         }
     assert Scores.merged(plain, make(rows, name="x", labels=False)).label is None
     other = make([*rows[:2], ("b", "u", 1)], name="t")
-    with pytest.raises(
-        InputError, match=r"the labels of s\.txt, found 1 trials labelled otherwise"
-    ):
+    with pytest.raises(InputError) as error:
         Scores.merged(labelled, other)
+    sentences.check(str(error.value))
 
 
-def test_key_that_contradicts_the_labels() -> None:
+def test_key_that_contradicts_the_labels(sentences) -> None:
     scores = make([("a", "u", 1), ("a", "v", 0)])
-    with pytest.raises(InputError, match="found 1 trials labelled otherwise"):
+    with pytest.raises(InputError) as error:
         scores.with_key(key_of([("a", "u", 1), ("a", "v", 1)]))
+    sentences.check(str(error.value))
 
 
-def test_duplicates() -> None:
+def test_duplicates(sentences) -> None:
     rows = [("a", "u", 1), ("a", "v", 0), ("a", "u", 1)]
-    with pytest.raises(
-        InputError, match="row 3: expected each trial once, found a u again, first in row 1"
-    ):
+    with pytest.raises(InputError) as error:
         make(rows).with_key(key_of(rows[:2]))
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="key, row 3"):
         make(rows[:2]).with_key(key_of(rows))
     joined = make(rows).with_key(key_of(rows), duplicates="skip")
@@ -170,38 +168,43 @@ def test_duplicates() -> None:
     assert [source.duplicates for source in joined.sources] == [1, 1]
 
 
-def test_select_and_masks() -> None:
+def test_select_and_masks(sentences) -> None:
     scores = make([("a", "u", 1), ("a", "v", 0), ("b", "u", -1), ("b", "v", 0)])
     assert scores.is_target.tolist() == [True, False, False, False]
     assert scores.is_nontarget.tolist() == [False, True, False, True]
     kept = scores.select(~scores.is_target)
     assert kept.counts == {"target": 0, "nontarget": 2, "other": 1}
-    with pytest.raises(InputError, match="found 0 target and 2 nontarget"):
+    with pytest.raises(InputError) as error:
         kept.check_classes()
+    sentences.check(str(error.value))
     with pytest.raises(ValueError, match="mask of 4"):
         scores.select(np.array([True]))
 
 
-def test_validation() -> None:
+def test_validation(sentences) -> None:
     ids = Ids.from_strings(["a", "b"])
-    with pytest.raises(InputError, match=r"row 2: expected a score of x, found NaN \(1 in all\)"):
+    with pytest.raises(InputError) as error:
         Scores(ids, ids, None, systems={"x": np.array([1, np.nan])})
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="one length"):
         Scores(ids, ids, None, systems={"x": np.array([1.0])})
     with pytest.raises(InputError, match="found none"):
         Scores(ids, ids, None)
     with pytest.raises(InputError, match="labels 1, 0 or -1"):
         Trials(ids, ids, np.array([1, 2], np.int8))
-    with pytest.raises(InputError, match="both enrol and test"):
+    with pytest.raises(InputError) as error:
         Trials(ids, None, np.array([1, 0], np.int8))
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="no labels"):
         _ = Scores(ids, ids, None, systems={"x": np.array([1.0, 2.0])}).is_target
-    with pytest.raises(InputError, match="to join by, found none"):
+    with pytest.raises(InputError) as error:
         Scores.from_arrays([1], [0]).with_key(key_of([("a", "u", 1)]))
+    sentences.check(str(error.value))
     scores = Scores(ids, ids, None, systems={"x": np.ones(2), "y": np.ones(2)})
     for name in (None, "z"):
-        with pytest.raises(InputError, match="one of the systems x, y"):
+        with pytest.raises(InputError) as error:
             scores.scores(name)
+        sentences.check(str(error.value))
     values = np.array([1.0, 2.0])
     frozen = Scores(ids, ids, None, systems={"x": values})
     with pytest.raises(ValueError, match="read-only"):
@@ -214,7 +217,7 @@ def put(path: Path, text: str) -> Path:
     return path
 
 
-def test_speakers_from_utt2spk_with_models_named_as_speakers(tmp_path: Path) -> None:
+def test_speakers_from_utt2spk_with_models_named_as_speakers(tmp_path: Path, sentences) -> None:
     table = put(tmp_path / "utt2spk", "u1 A\nu2 A\nv1 B\n")
     path = put(tmp_path / "x", "A u1 0.5\nA v1 0.1\nu2 v1 0.3\n")
     scores = read_scores(path, speakers=table)
@@ -226,14 +229,16 @@ def test_speakers_from_utt2spk_with_models_named_as_speakers(tmp_path: Path) -> 
     assert (scores.n_speakers, scores.sources[0].speakers) == (2, 2)
     assert scores.sources[1].format == "utt2spk"
     put(tmp_path / "utt2spk", "u1 A\n")
-    with pytest.raises(InputError, match=r"found none for 1 of 2 \(first: v1\)"):
+    with pytest.raises(InputError) as error:
         read_scores(path, speakers=table)
+    sentences.check(str(error.value))
     put(tmp_path / "utt2spk", "u1 A\nu1 B\n")
-    with pytest.raises(InputError, match="line 2: expected each identifier once"):
+    with pytest.raises(InputError) as error:
         read_scores(path, speakers=table)
+    sentences.check(str(error.value))
 
 
-def test_speakers_from_a_pattern_or_mapping(tmp_path: Path) -> None:
+def test_speakers_from_a_pattern_or_mapping(tmp_path: Path, sentences) -> None:
     path = put(tmp_path / "x", "11-1-2 11-1-3 target\n11 12-4-5 nontarget\n")
     key = read_key(path, speakers="pattern:^([^-]+)-")
     assert key.enrol_speaker is not None
@@ -242,25 +247,28 @@ def test_speakers_from_a_pattern_or_mapping(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="found none for 2"):
         read_key(path, speakers="pattern:^x(.)")
     for several in ("abc", "^(1)(.)"):
-        with pytest.raises(InputError, match=r"a pattern with one group, found [02]"):
+        with pytest.raises(InputError) as error:
             read_key(path, speakers=f"pattern:{several}")
+        sentences.check(str(error.value))
     with pytest.raises(InputError, match="regular expression"):
         read_key(path, speakers="pattern:(")
     mapping = {"11-1-2": "p", "11-1-3": "p", "11": "p", "12-4-5": "q"}
     assert read_key(path, speakers=mapping).n_speakers == 2
 
 
-def test_merging_systems() -> None:
+def test_merging_systems(sentences) -> None:
     rows = [("a", "u", 1), ("a", "v", 0), ("b", "u", 0)]
     merged = Scores.merged(make(rows), make(rows[::-1], name="t"))
     assert list(merged.systems) == ["s", "t"]
     assert merged.scores("s").tolist() == merged.scores("t").tolist()
     assert [source.name for source in merged.sources] == ["s.txt", "t.txt"]
     assert Scores.merged(make(rows, labels=False), make(rows[::-1], name="t")).label is not None
-    with pytest.raises(InputError, match=r"1 trials of s.txt are not in t.txt"):
+    with pytest.raises(InputError) as error:
         Scores.merged(make(rows), make(rows[:2], name="t"))
-    with pytest.raises(InputError, match=r"1 trials of t.txt are not in s.txt"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         Scores.merged(make(rows[:2]), make(rows, name="t"))
+    sentences.check(str(error.value))
     with pytest.raises(InputError, match="1 trials labelled otherwise"):
         Scores.merged(make(rows), make([("a", "u", 0), *rows[1:]], name="t"))
     with pytest.raises(InputError, match="trial by trial"):
@@ -276,22 +284,23 @@ def test_equal_system_names_get_their_folder(tmp_path: Path) -> None:
     assert list(Scores.merged(tables[0], tables[0]).systems) == ["b1/scores", "b1/scores (2)"]
 
 
-def test_side_in_one_file_only(tmp_path: Path) -> None:
+def test_side_in_one_file_only(tmp_path: Path, sentences) -> None:
     key = put(tmp_path / "k", "m x target\nm y nontarget\n")
     head = "modelid\tsegmentid\tside\tLLR\n"
     scores = read_scores(put(tmp_path / "s.tsv", head + "m\ty\ta\t0.5\nm\tx\tb\t1.5\n"), key=key)
     assert scores.targets().tolist() == [1.5]
     both = put(tmp_path / "s.tsv", head + "m\tx\ta\t0.5\nm\tx\tb\t1.5\nm\ty\ta\t0\n")
-    with pytest.raises(InputError, match="side of segments in both"):
+    with pytest.raises(InputError) as error:
         read_scores(both, key=key)
+    sentences.check(str(error.value))
 
 
-def test_tables_and_voices_show_themselves_in_a_line():
+def test_tables_and_voices_show_themselves_in_a_line(sentences):
     table = Scores.from_arrays([1.0, 2.0], [0.0], system="plda")
-    assert repr(table) == "Scores(3 trials; 2 target, 1 nontarget; system plda)"
+    sentences.check(repr(table))
     ids = Ids.from_strings(["a", "b", "c", "d", "a"])
-    assert repr(ids) == "Ids(5 rows, 4 identifiers of a, b, c, …)"
+    sentences.check(repr(ids))
     voices = Embeddings(np.ones((5, 3), np.float32), ids, columns={"sex": ["f"] * 5})
-    assert repr(voices) == "Embeddings(5 vectors of 3 dimensions, float32; 4 speakers, sex)"
+    sentences.check(repr(voices))
     key = Trials(ids, ids, [1, 0, 0, 1, -1], enrol_speaker=ids, test_speaker=ids)
-    assert repr(key) == "Trials(5 trials; 2 target, 2 nontarget, 1 other, 4 speakers)"
+    sentences.check(repr(key))

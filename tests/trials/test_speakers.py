@@ -35,55 +35,63 @@ def people(path, speakers) -> tuple[list[str], list[str]]:
     return list(scores.enrol_speaker), list(scores.test_speaker)
 
 
-def test_several_files_are_one_table(tmp_path, trials):
+def test_several_files_are_one_table(tmp_path, trials, sentences):
     files = [put(tmp_path / "a", "m1 k"), put(tmp_path / "spk2utt", "k u1", "l u2 u3")]
     assert people(trials, files) == (["k", "k"], ["k", "l"])
     files[0] = put(tmp_path / "a", "m1 k", "u2 k")
-    with pytest.raises(InputError, match=r"one speaker of u2, found k and another; enrol=FILE"):
+    with pytest.raises(InputError) as error:
         read_scores(trials, speakers=files)
+    sentences.check(str(error.value))
 
 
-def test_each_side_has_its_file(tmp_path):
+def test_each_side_has_its_file(tmp_path, sentences):
     path = put(tmp_path / "x", "u1 u1 0.9 target", "u1 u2 0.1 nontarget")
     enrol, test = put(tmp_path / "e", "u1 k"), put(tmp_path / "t", "u1 k", "u2 l")
     assert people(path, [f"enrol={enrol}", f"test={test}"]) == (["k", "k"], ["k", "l"])
     for words in ([f"enrol={enrol}"], [f"enrol={enrol}", test]):
-        with pytest.raises(InputError, match="enrol=FILE and test=FILE, or files without a side"):
+        with pytest.raises(InputError) as error:
             read_scores(path, speakers=words)
-    with pytest.raises(InputError, match="files without a side for embeddings"):
+        sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         read_embeddings(path, speakers=[f"enrol={enrol}", f"test={test}"])
+    sentences.check(str(error.value))
 
 
-def test_a_part_of_the_path_is_a_named_rule(tmp_path):
+def test_a_part_of_the_path_is_a_named_rule(tmp_path, sentences):
     path = put(tmp_path / "x", "d/k/1 d/k/2 0.9 target", "d/k/1 d/l/1 0.1 nontarget")
     assert people(path, "path:2") == (["k", "k"], ["k", "l"])
     assert "speakers by path:2" in read_scores(path, speakers="path:2").sources[0].detected
-    with pytest.raises(InputError, match="part N of the path"):
+    with pytest.raises(InputError) as error:
         read_scores(path, speakers="path:0")
-    with pytest.raises(InputError, match=r"path:3: expected a speaker for every identifier"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         read_scores(path, speakers="path:3")
+    sentences.check(str(error.value))
 
 
-def test_names_of_voxceleb_tell_their_speakers_and_others_do_not(tmp_path):
+def test_names_of_voxceleb_tell_their_speakers_and_others_do_not(tmp_path, sentences):
     assert people(put(tmp_path / "x", *VOX), None)[1] == ["id10001", "id10002"]
     detected = read_scores(tmp_path / "x").sources[0].detected
-    assert "speakers by path:1 (names like id10270/…/…)" in detected
+    sentences.check(detected)
     other = put(tmp_path / "y", *VOX, "id10001/v/1.wav noise.wav 0.2 nontarget")
     assert not read_scores(other).has_speakers
     with streamed_scores([other]) as stream:
         assert stream.speakers is None
 
 
-def test_spk2utt_is_read_by_what_it_holds(tmp_path, trials):
+def test_spk2utt_is_read_by_what_it_holds(tmp_path, trials, sentences):
     found = ["k", "k"], ["k", "l"]
     assert people(trials, put(tmp_path / "any", "k m1 u1", "l u2 u3")) == found
     assert people(trials, put(tmp_path / "spk2utt", "k m1 u1", "l u2")) == found
-    with pytest.raises(InputError, match=r"line 2: expected one layout .*named spk2utt"):
+    with pytest.raises(InputError) as error:
         read_scores(trials, speakers=put(tmp_path / "any", "k m1 u1", "l u2"))
-    with pytest.raises(InputError, match=r"line 2: expected one speaker of u1, found k and l"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         read_scores(trials, speakers=put(tmp_path / "any", "k m1 u1", "l u2 u1"))
-    with pytest.raises(InputError, match=r"line 2: expected utterances behind the speaker"):
+    sentences.check(str(error.value))
+    with pytest.raises(InputError) as error:
         read_scores(trials, speakers=put(tmp_path / "any", "k m1 u1", "l"))
+    sentences.check(str(error.value))
 
 
 def test_commands_take_a_file_per_side(tmp_path, trials, unmask):

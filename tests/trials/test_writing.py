@@ -37,14 +37,15 @@ ONE = ["wespeaker", "3d-speaker", "speechbrain", "sunine", "bosaris"]
 
 
 @pytest.mark.parametrize("format", ONE)
-def test_formats_of_one_system(tmp_path: Path, format: str) -> None:
+def test_formats_of_one_system(tmp_path: Path, format: str, sentences) -> None:
     pytest.importorskip("h5py")
     path = tmp_path / "x.out"
     write(made(), path, format=format, system="plda")
     result = read_scores(path, format=format)
     same(result, made())
-    with pytest.raises(InputError, match="one of the systems plda, cosine"):
+    with pytest.raises(InputError) as error:
         write(made(), tmp_path / "y", format=format)
+    sentences.check(str(error.value))
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.out"]
 
 

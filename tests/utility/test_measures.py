@@ -87,9 +87,9 @@ def test_dnsmos_is_on_the_scale_of_listeners(monkeypatch):
     assert result == pytest.approx((2.91200747, 3.24640004, 2.78345392), abs=1e-8)
 
 
-def test_recognisers_by_name():
+def test_recognisers_by_name(sentences):
     assert recogniser(grammar="digits").name == "pocketsphinx, digits"
-    assert recogniser(grammar="yes,no").name == "pocketsphinx, grammar of 2 words"
+    sentences.check(recogniser(grammar="yes,no").name)
     assert recogniser("faster-whisper:base").name == "faster-whisper:base"
     assert [runs_code(name) for name in ("pocketsphinx", "a {input}", "transformers:x/y")] == [
         False,
@@ -142,7 +142,7 @@ def pipeline(task=None, model=None):
     return heard
 
 
-def test_models_of_a_hub_listen(tmp_path, monkeypatch):
+def test_models_of_a_hub_listen(tmp_path, monkeypatch, sentences):
     soundfile = pytest.importorskip("soundfile")
     short, long = tmp_path / "short.wav", tmp_path / "long.wav"
     soundfile.write(short, sung(120.0, 0.5), RATE)
@@ -150,14 +150,16 @@ def test_models_of_a_hub_listen(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "faster_whisper", SimpleNamespace(WhisperModel=Whisper))
     monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace(pipeline=pipeline))
     assert recogniser("faster-whisper:base.en").hear(str(short)) == "8000 samples, beam 5."
-    with pytest.raises(InputError, match="whisper:missing: cannot be loaded: no such model"):
+    with pytest.raises(InputError) as error:
         recogniser("faster-whisper:missing").hear(str(short))
+    sentences.check(str(error.value))
     listen = recogniser("transformers:a/b")
     assert listen.hear(str(short)) == "8000 samples, a/b, cut at 0"
     assert listen.hear(str(long)) == "496000 samples, a/b, cut at 30"
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(InputError, match=r"pip install 'unmask\[transformers\]'"):
+    with pytest.raises(InputError) as error:
         recogniser("transformers:c/d").hear(str(short))
+    sentences.check(str(error.value))
 
 
 def test_pocketsphinx_forgets_what_it_heard(tmp_path):
@@ -188,7 +190,7 @@ def test_pocketsphinx_knows_its_words(tmp_path):
         recogniser(grammar="one,xyzzyq").hear(str(tmp_path / "x.wav"))
 
 
-def test_one_recording_costs_itself_where_others_are_asked_for(tmp_path):
+def test_one_recording_costs_itself_where_others_are_asked_for(tmp_path, sentences):
     """A missing version, a missing transcript and a silent file leave an utterance out."""
     from unmask.speech import recordings
     from unmask.speech.audio import write_audio
@@ -202,13 +204,14 @@ def test_one_recording_costs_itself_where_others_are_asked_for(tmp_path):
             write_audio(place / f"u{n}.wav", sound)
     original = recordings(tmp_path / "orig")
     protected = [one for one in recordings(tmp_path / "prot") if one.utterance != "u1"]
-    with pytest.raises(InputError, match="expected a version protected by V"):
+    with pytest.raises(InputError) as error:
         measure(original, {"V": protected}, pitched=False)
+    sentences.check(str(error.value))
     result = measure(original, {"V": protected}, pitched=False, skip=True)
     assert sorted(result.utterances) == ["u0", "u2", "u4", "u5"]
     assert len(result.values["V"]["level"]) == 4
     (notice,) = (one for one in result.notices if one.code == "left-out")
-    assert notice.sentence.startswith("2 of 6 utterances were left out (first: u1: no version")
+    sentences.check(notice.sentence)
     assert str(tmp_path) not in notice.sentence
     known = {f"u{n}": "one" for n in range(6) if n != 4}
     given = {name: {f"u{n}": "one" for n in range(6)} for name in ("original", "V")}
@@ -217,5 +220,6 @@ def test_one_recording_costs_itself_where_others_are_asked_for(tmp_path):
         original, {"V": whole}, transcripts=known, hypotheses=given, pitched=False, skip=True
     )
     assert sorted(heard.utterances) == ["u0", "u2", "u5"]
-    with pytest.raises(InputError, match="utterances that every set has"):
+    with pytest.raises(InputError) as error:
         measure(original, {"V": []}, pitched=False, skip=True)
+    sentences.check(str(error.value))

@@ -80,13 +80,13 @@ def test_a_weak_recogniser_is_named():
     assert "60 % of unprotected words" in notice.sentence
 
 
-def test_a_melody_that_is_gone_is_told():
+def test_a_melody_that_is_gone_is_told(sentences):
     given = some(rho_f0=lambda n, count: np.where(np.arange(count) < 4 * n, np.nan, 0.9))
     result = utility_of(given, replicates=0)
     assert dict(result.estimate("b2", "rho_f0").n) == {"utterances": 26, "speakers": 6}
     (notice,) = (one for one in result.notices if one.code == "no-pitch")
     assert notice.subject == "b2"
-    assert "4 of 30 utterances have too little pitch left" in notice.sentence
+    sentences.check(notice.sentence)
     assert not any(one.code == "no-pitch" for one in utility_of(some(), replicates=0).notices)
 
 
@@ -97,7 +97,7 @@ def test_a_number_that_a_condition_lacks_is_told():
     assert [one.subject for one in result.notices if one.code == "not-compared"] == ["wer"]
 
 
-def test_recall_of_conditions():
+def test_recall_of_conditions(sentences):
     given = some()
     truth = np.tile([0.0, 1.0, 1.0], 10)
     guess = {"original": truth, "b2": np.zeros(30)}
@@ -114,7 +114,7 @@ def test_recall_of_conditions():
     few = replace(whole, labels=alone, predictions={"original": alone, "b2": alone})
     (notice,) = (n for n in utility_of(few, replicates=20).notices if n.code == "empty-replicates")
     assert notice.subject == "uar"
-    assert "of 20 replicates give no value" in notice.sentence
+    sentences.check(notice.sentence)
     guess["b2"][:3] = 1.0  # of 10 glad ones 9 are right, of 20 sad ones 2
     again = utility_of(whole, replicates=0)
     assert again.estimate("b2", "uar").value == pytest.approx((9 / 10 + 2 / 20) / 2)
@@ -189,7 +189,7 @@ def measured(folders, **options):
         )
 
 
-def test_recordings_are_heard(folders):
+def test_recordings_are_heard(folders, sentences):
     texts = dict.fromkeys(["anna_0", "anna_1", "bert_0", "bert_1"], "one two")
     outcome = measured(folders, transcripts=texts, recogniser=Listener())
     result = utility_of(outcome, replicates=0)
@@ -202,11 +202,13 @@ def test_recordings_are_heard(folders):
     )
     assert utility_of(given, replicates=0).estimate("b2", "wer").value == 1.0
     del texts["bert_0"]
-    with pytest.raises(InputError, match=r"bert_0\.wav: expected an entry in the transcripts"):
+    with pytest.raises(InputError) as error:
         measured(folders, transcripts=texts, recogniser=Listener())
+    sentences.check(str(error.value))
     texts["bert_0"] = "three three three three three three three"
-    with pytest.raises(InputError, match=r"transcript of bert_0.*'three'"):
+    with pytest.raises(InputError) as error:
         measured(folders, transcripts=texts, recogniser=Listener())
+    sentences.check(str(error.value))
 
 
 TEXTS = dict.fromkeys(["anna_0", "anna_1", "bert_0", "bert_1"], "one")
@@ -229,22 +231,25 @@ def test_what_would_be_compared_with_nothing_is_refused(folders, given, message)
         measured(folders, **{"transcripts": TEXTS, **given})
 
 
-def test_bad_recordings_are_named(folders):
+def test_bad_recordings_are_named(folders, sentences):
     import soundfile
 
     path = folders / "b2" / "bert" / "bert_1.wav"
     soundfile.write(path, np.zeros(4000), RATE)
-    with pytest.raises(InputError, match=r"bert_1\.wav: silent.*1 of 8"):
+    with pytest.raises(InputError) as error:
         measured(folders)
+    sentences.check(str(error.value))
     soundfile.write(path, np.clip(np.sin(np.arange(4000) / 9) * 3, -1, 1), RATE, subtype="FLOAT")
     result = measured(folders)
     assert "bert_1.wav: " in next(n.sentence for n in result.notices if n.code == "clipped")
     path.rename(path.with_name("bert_9.wav"))
-    with pytest.raises(InputError, match=r"bert_1\.wav: expected a version protected by b2"):
+    with pytest.raises(InputError) as error:
         measured(folders)
+    sentences.check(str(error.value))
     (folders / "original" / "bert" / "bert_1.wav").unlink()
-    with pytest.raises(InputError, match=r"bert_9\.wav: expected recordings of the originals only"):
+    with pytest.raises(InputError) as error:
         measured(folders)
+    sentences.check(str(error.value))
 
 
 def test_the_command(folders, capsys):

@@ -52,7 +52,7 @@ def test_case_and_punctuation_do_not_count():
     assert errors("Zero, one!", "zero ONE").word_errors == 0
 
 
-def test_transcripts_of_every_layout(tmp_path):
+def test_transcripts_of_every_layout(tmp_path, sentences):
     right = {"a-1": "zero one", "a-2": "two"}
     (tmp_path / "text").write_text("a-1 zero one\na-2\ttwo\n")
     (tmp_path / "t.csv").write_text('utt_id,text\nfolder/a-1.flac,"zero one"\na-2.wav,two\n')
@@ -65,27 +65,28 @@ def test_transcripts_of_every_layout(tmp_path):
     for source in ("text", "t.csv", "t.tsv", "84", "kaldi"):
         assert read_transcripts(tmp_path / source) == right
     (tmp_path / "none").mkdir()
-    with pytest.raises(InputError, match=r"expected a Kaldi text or files .*, found none"):
+    with pytest.raises(InputError) as error:
         read_transcripts(tmp_path / "none")
+    sentences.check(str(error.value))
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "line"),
+    ("name", "content"),
     [
-        ("text", "a zero\nb  \n", "text, line 2: expected words of b, found none"),
-        ("text", "a zero\nb ,.\n", "text, line 2: expected words of b, found none"),
-        ("text", "a zero\na one\n", "text, line 2: a second transcript of a"),
-        ("text", "", "text: expected transcripts, found none"),
-        ("t.csv", "name,words here\na,b\n", "t.csv, line 1: expected columns utterance and text"),
-        ("t.csv", "utterance,said\na,b\n", "t.csv, line 1: expected columns utterance and text"),
-        ("t.csv", "utterance,text\na\n", "t.csv, line 2: expected 2 columns"),
+        ("text", "a zero\nb  \n"),
+        ("text", "a zero\nb ,.\n"),
+        ("text", "a zero\na one\n"),
+        ("text", ""),
+        ("t.csv", "name,words here\na,b\n"),
+        ("t.csv", "utterance,said\na,b\n"),
+        ("t.csv", "utterance,text\na\n"),
     ],
 )
-def test_bad_transcripts_are_one_line(tmp_path, name, content, line):
+def test_bad_transcripts_are_one_line(tmp_path, name, content, sentences):
     (tmp_path / name).write_text(content)
     with pytest.raises(InputError) as error:
         read_transcripts(tmp_path / name)
-    assert line in str(error.value)
+    sentences.check(str(error.value))
     assert "\n" not in str(error.value)
 
 
@@ -94,9 +95,10 @@ def test_hypotheses_may_be_empty(tmp_path):
     assert read_transcripts(tmp_path / "text", empty=True) == {"a": "zero", "b": ""}
 
 
-def test_labels(tmp_path):
+def test_labels(tmp_path, sentences):
     (tmp_path / "l.csv").write_text("utterance,emotion\na,sad\nb,glad\n")
     assert read_labels(tmp_path / "l.csv") == {"a": "sad", "b": "glad"}
     (tmp_path / "l").write_text("a sad\nb\n")
-    with pytest.raises(InputError, match="line 2: expected a label of b"):
+    with pytest.raises(InputError) as error:
         read_labels(tmp_path / "l")
+    sentences.check(str(error.value))

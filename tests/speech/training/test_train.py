@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.helpers.notices import steady
 
 from unmask.errors import InputError
 from unmask.run import run_on
@@ -106,17 +107,18 @@ def test_a_seed_makes_the_weights(twelve, tmp_path):
     assert weights(tmp_path / "a") != weights(tmp_path / "c")
 
 
-def test_a_finished_encoder_is_returned_and_no_other_overwrites_it(twelve, tmp_path):
+def test_a_finished_encoder_is_returned_and_no_other_overwrites_it(twelve, tmp_path, sentences):
     first = train(twelve, tmp_path / "e", recipe=replace(SMALL, steps=1))
     content = weights(tmp_path / "e")
     again = train(twelve, tmp_path / "e", recipe=replace(SMALL, steps=1))
     assert again.curve == first.curve
-    with pytest.raises(InputError, match=r"e: expected no encoder, or one with loss am, found"):
+    with pytest.raises(InputError) as error:
         train(twelve, tmp_path / "e", recipe=replace(SMALL, steps=1, loss="am"))
+    sentences.check(str(error.value))
     assert weights(tmp_path / "e") == content
 
 
-def test_from_the_weights_of_another(twelve, tmp_path):
+def test_from_the_weights_of_another(twelve, tmp_path, sentences):
     train(twelve, tmp_path / "first", recipe=replace(SMALL, steps=2))
     still = replace(SMALL, steps=1, rate=0.0, decay=0.0)
     train(twelve, tmp_path / "second", recipe=still, start=str(tmp_path / "first"))
@@ -126,13 +128,14 @@ def test_from_the_weights_of_another(twelve, tmp_path):
     for name, value in first.items():
         if "running" not in name and "tracked" not in name:
             torch.testing.assert_close(value, second[name])
-    with pytest.raises(InputError, match="expected weights of ecapa, found tdnn"):
+    with pytest.raises(InputError) as error:
         train(
             twelve,
             tmp_path / "third",
             recipe=Recipe(network="ecapa", channels=16, steps=1, held_out=0),
             start=str(tmp_path / "first"),
         )
+    sentences.check(str(error.value))
 
 
 def test_early_stop(twelve, tmp_path, monkeypatch):
@@ -277,18 +280,19 @@ def one_line(error: pytest.ExceptionInfo[InputError]) -> str:
 
 
 class TestBadInput:
-    def test_one_speaker(self, twelve, tmp_path):
-        with pytest.raises(InputError, match="expected at least 2 speakers, found 1"):
+    def test_one_speaker(self, twelve, tmp_path, sentences):
+        with pytest.raises(InputError) as error:
             train(twelve[:4], tmp_path / "e", recipe=SMALL)
+        sentences.check(str(error.value))
         assert not (tmp_path / "e").exists()
 
-    def test_a_speaker_with_one_recording(self, twelve, tmp_path):
+    def test_a_speaker_with_one_recording(self, twelve, tmp_path, sentences):
         made = train(twelve[3:], tmp_path / "e", recipe=replace(SMALL, steps=1))
-        assert "1 of 12 speakers have one recording (v00 is the first)" in made.remarks[0]
+        sentences.check(made.remarks[0])
 
-    def test_a_recording_shorter_than_a_crop(self, twelve, tmp_path):
+    def test_a_recording_shorter_than_a_crop(self, twelve, tmp_path, sentences):
         made = train(twelve, tmp_path / "e", recipe=replace(SMALL, steps=1, crop=1.5))
-        assert "48 of 48 recordings are shorter than a crop of 1.5 s" in made.remarks[0]
+        sentences.check(made.remarks[0].partition(" (")[0])
 
     def test_silence_and_files_that_are_no_audio(self, voices, tmp_path):
         import shutil
@@ -303,17 +307,19 @@ class TestBadInput:
         made = train(recordings(root), tmp_path / "e", recipe=replace(SMALL, steps=1))
         assert len(made.failures) == 2
         assert "silent.wav: silent" in made.failures[0]
-        assert "broken.wav: not readable" in made.failures[1]
+        assert "broken.wav: " in made.failures[1]
         assert read_card(tmp_path / "e")["data"]["recordings"] == 12
 
-    def test_a_validation_speaker_among_the_training_speakers(self, twelve, tmp_path):
-        with pytest.raises(InputError, match=r"expected other speakers .* found v11") as error:
+    def test_a_validation_speaker_among_the_training_speakers(self, twelve, tmp_path, sentences):
+        with pytest.raises(InputError) as error:
             train(twelve, tmp_path / "e", recipe=SMALL, validation=twelve[-4:])
+        sentences.check(str(error.value))
         one_line(error)
 
-    def test_validation_without_pairs(self, twelve, tmp_path):
-        with pytest.raises(InputError, match="two speakers and a speaker with two recordings"):
+    def test_validation_without_pairs(self, twelve, tmp_path, sentences):
+        with pytest.raises(InputError) as error:
             train(twelve[:40], tmp_path / "e", recipe=SMALL, validation=twelve[44:45])
+        sentences.check(str(error.value))
 
     def test_nobody_with_one_recording_is_held_out(self, twelve):
         counts = Counter(one.speaker for one in twelve)
@@ -330,27 +336,30 @@ class TestBadInput:
         kept = split(many, replace(SMALL, held_out=None))[1]
         assert len({one.speaker for one in kept}) == apart
 
-    def test_more_held_out_than_there_are(self, twelve, tmp_path):
-        with pytest.raises(InputError, match="held_out: expected 0 or 2 to 10 of 12 speakers"):
+    def test_more_held_out_than_there_are(self, twelve, tmp_path, sentences):
+        with pytest.raises(InputError) as error:
             train(twelve, tmp_path / "e", recipe=replace(SMALL, held_out=11))
+        sentences.check(str(error.value))
 
-    def test_a_checkpoint_of_another_network(self, twelve, tmp_path, monkeypatch):
+    def test_a_checkpoint_of_another_network(self, twelve, tmp_path, monkeypatch, sentences):
         recipe = replace(SMALL, steps=3, every=1)
         with monkeypatch.context() as patched:
             patched.setattr(fit, "write_encoder", _interrupt)
             with pytest.raises(KeyboardInterrupt):
                 train(twelve, tmp_path / "e", recipe=recipe)
         other = Recipe(network="resnet34", channels=8, crop=0.5, batch=6, steps=3, held_out=0)
-        with pytest.raises(InputError, match="with network resnet34, found tdnn") as error:
+        with pytest.raises(InputError) as error:
             train(twelve, tmp_path / "e", recipe=other)
+        sentences.check(str(error.value))
         one_line(error)
         train(twelve, tmp_path / "e", recipe=recipe)
 
-    def test_a_broken_checkpoint(self, twelve, tmp_path):
+    def test_a_broken_checkpoint(self, twelve, tmp_path, sentences):
         (tmp_path / "e/work").mkdir(parents=True)
         (tmp_path / "e/work/checkpoint.safetensors").write_bytes(b"\x08" + bytes(20))
-        with pytest.raises(InputError, match=r"checkpoint.safetensors: not readable") as error:
+        with pytest.raises(InputError) as error:
             train(twelve, tmp_path / "e", recipe=SMALL)
+        sentences.check(str(error.value).partition(": Error")[0])
         one_line(error)
 
     @pytest.mark.parametrize(
@@ -362,13 +371,14 @@ class TestBadInput:
         ],
         ids=["cuda", "onednn", "python"],
     )
-    def test_out_of_memory(self, twelve, tmp_path, monkeypatch, why):
+    def test_out_of_memory(self, twelve, tmp_path, monkeypatch, why, sentences):
         def full(*_):
             raise why
 
         monkeypatch.setattr(loop.Loop, "step", full)
-        with pytest.raises(InputError, match=r"no memory for batches of 6 crops of 0.5 s") as error:
+        with pytest.raises(InputError) as error:
             train(twelve, tmp_path / "e", recipe=SMALL)
+        sentences.check(str(error.value))
         one_line(error)
 
     def test_no_thread_that_finds_no_memory_to_begin_with_is_waited_for(
@@ -377,7 +387,7 @@ class TestBadInput:
         monkeypatch.setattr(loop, "ThreadPoolExecutor", None)
         train(twelve, tmp_path / "e", recipe=SMALL, device="cpu")
 
-    def test_a_loss_that_is_not_finite(self, twelve, tmp_path, monkeypatch):
+    def test_a_loss_that_is_not_finite(self, twelve, tmp_path, monkeypatch, sentences):
         before = loop.Loop.step
 
         def nan(self, moving, step, batch):
@@ -385,8 +395,9 @@ class TestBadInput:
             return loss * math.nan if step == 3 else loss
 
         monkeypatch.setattr(loop.Loop, "step", nan)
-        with pytest.raises(InputError, match=r"not finite at step 4: .* step 2 is kept") as error:
+        with pytest.raises(InputError) as error:
             train(twelve, tmp_path / "e", recipe=replace(SMALL, steps=6, every=2))
+        sentences.check(str(error.value))
         one_line(error)
         assert (tmp_path / "e/work/checkpoint.safetensors").is_file()
 
@@ -411,16 +422,18 @@ class TestBadInput:
         with pytest.raises(InputError, match=said):
             Recipe(**options)
 
-    def test_weights_that_are_not_those_of_the_card(self, twelve, tmp_path):
+    def test_weights_that_are_not_those_of_the_card(self, twelve, tmp_path, sentences):
         train(twelve, tmp_path / "e", recipe=replace(SMALL, steps=1))
         content = weights(tmp_path / "e")
         (tmp_path / "e/weights.safetensors").write_bytes(content[:-1] + b"\x00")
-        with pytest.raises(InputError, match=r"expected sha256 .* of the card"):
+        with pytest.raises(InputError) as error:
             load_encoder(str(tmp_path / "e"))
+        sentences.check(steady(error.value))
         card = json.loads((tmp_path / "e/card.json").read_text())
         (tmp_path / "e/card.json").write_text(json.dumps({**card, "kind": "something"}))
-        with pytest.raises(InputError, match="expected the card of an encoder"):
+        with pytest.raises(InputError) as error:
             load_encoder(str(tmp_path / "e"))
+        sentences.check(str(error.value))
 
 
 def _interrupt(*_):
