@@ -64,7 +64,7 @@ def test_linkability_of_both_is_that_of_the_risk_and_the_gate_goes_by_their_diff
     assert apart.interval.low > 0
     gate = ["--enrol", "original.npz", "--fail-if", "linkability worsens", "--ci", "20"]
     worse = CliRunner().invoke(app, ["compare", "strong.npz", "weak.npz", *gate])
-    assert worse.exit_code == 1
+    assert worse.exit_code == 3
     assert "failed: linkability worsens" in worse.stderr
     assert CliRunner().invoke(app, ["compare", "weak.npz", "strong.npz", *gate]).exit_code == 0
 

@@ -108,7 +108,14 @@ def gap_between(
 
     The interval is made of the groups' own by square and add, and cut to [0, 100] points.
     """
-    order = sorted(risks, key=lambda name: float(risks[name].value))
+
+    def rank(name: str) -> tuple[float, ...]:
+        """By value, and where values are equal by their intervals: never by name."""
+        within = risks[name].interval
+        ends = () if within is None else (within.low, within.high)
+        return float(risks[name].value), *ends
+
+    order = sorted(risks, key=rank)
     smallest, largest = risks[order[0]], risks[order[-1]]
     value = float(largest.value) - float(smallest.value)
     people = sum(estimate.n.get("speakers", 0) for estimate in risks.values())

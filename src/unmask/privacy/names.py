@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from scipy.sparse import csr_array
 
-from unmask.base import FloatArray, IntArray, Vectors
+from unmask.base import FloatArray, IntArray, Vectors, visible
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.privacy.recordings import groups_of, half_by_content, pooled, shown_group
@@ -67,7 +67,7 @@ class AlikePeople:
         """Tell the pairs by name, or nothing where there are none."""
         if not self.pairs:
             return None
-        shown = [f"{spell(one)} and {spell(other)}" for one, other in self.pairs]
+        shown = [visible(f"{spell(one)} and {spell(other)}") for one, other in self.pairs]
         how_many = "1 pair" if len(shown) == 1 else f"{len(shown):,} pairs"
         sentence = (
             f"{how_many} of names may be one person each, by the original voices"
@@ -98,7 +98,7 @@ class MisplacedVoices:
         """Tell the voices by name, or nothing where there are no more than chance explains."""
         if len(self.pairs) <= self.bar:
             return None
-        shown = [f"{spell(name)} resembles {spell(owner)}" for name, owner in self.pairs]
+        shown = [visible(f"{spell(name)} resembles {spell(owner)}") for name, owner in self.pairs]
         sentence = (
             f"the protected voices of {len(shown):,} of {self.people:,} people may be stored under"
             f" another name ({_listed(shown)}): attacks look for them under the wrong name"

@@ -23,6 +23,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from unmask.errors import InputError
 
@@ -244,23 +245,26 @@ def is_written_by_unmask(path: str | os.PathLike[str]) -> bool:
     """Whether a file says that unmask wrote it, or has not changed since unmask did."""
     place = Path(path)
     try:
+        # Opened once: another writer may give the name to another file meanwhile.
         with open(place, "rb") as file:
             head = file.read(4096)
-        tail = _tail(place, 1 << 16)
-        if head.startswith(b"PAR1"):
-            return MARK in tail
-        if head.startswith(_PNG):
-            return MARK in tail[-64:]
-        if head.startswith(b"PK"):
-            return tail.endswith(struct.pack("<H", len(MARK)) + MARK)
-        line = _LAST_LINES.get(place.suffix.lower())
-        if line is not None and tail.endswith(line):
-            return True
-        if head[:1] == b"{" and _JSON.search(head):
-            return True
-        if _RESULTS.match(head):
-            return True
-        return os.getxattr(place, _ATTRIBUTE) == _digest(place)
+            tail = _end(file, 1 << 16)
+            if head.startswith(b"PAR1"):
+                return MARK in tail
+            if head.startswith(_PNG):
+                return MARK in tail[-64:]
+            if head.startswith(b"PK"):
+                return tail.endswith(struct.pack("<H", len(MARK)) + MARK)
+            line = _LAST_LINES.get(place.suffix.lower())
+            if line is not None and tail.endswith(line):
+                return True
+            if head[:1] == b"{" and _JSON.search(head):
+                return True
+            if _RESULTS.match(head):
+                return True
+            file.seek(0)
+            digest = hashlib.file_digest(file, "sha256").hexdigest().encode()
+            return os.getxattr(file.fileno(), _ATTRIBUTE) == digest
     except (OSError, AttributeError):
         return False
 
@@ -273,6 +277,11 @@ def _digest(path: Path) -> bytes:
 def _tail(path: Path, size: int) -> bytes:
     """The last bytes of a file."""
     with open(path, "rb") as file:
-        length = file.seek(0, os.SEEK_END)
-        file.seek(max(0, length - size))
-        return file.read()
+        return _end(file, size)
+
+
+def _end(file: BinaryIO, size: int) -> bytes:
+    """The last bytes of an open file."""
+    length = file.seek(0, os.SEEK_END)
+    file.seek(max(0, length - size))
+    return file.read()

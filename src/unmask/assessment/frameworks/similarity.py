@@ -168,8 +168,7 @@ def _groups(speech: Embeddings, by: str | None) -> tuple[str, dict[str, set[str]
     for value, speaker in told:
         groups.setdefault(f"{named} {value}", set()).add(speaker)
     several = sum(map(len, groups.values())) > speech.n_speakers or len(groups) < 2
-    alone = min(map(len, groups.values())) < 2
-    return named, {} if several or alone else dict(sorted(groups.items()))
+    return named, {} if several else dict(sorted(groups.items()))
 
 
 FRAMEWORK = Framework("similarity", steps=_steps, main="matrices")
