@@ -1,5 +1,6 @@
 """Results show themselves: readable, as a table in a notebook, as a frame, item by item."""
 
+import os
 import pickle
 import re
 import subprocess
@@ -223,7 +224,8 @@ def test_python_tells_a_warning_once_and_the_command_line_never_twice(tmp_path, 
     sentences.check(line.partition("UnmaskWarning: ")[2])
     trials(turned=True).write_csv(tmp_path / "x.csv")
     command = [sys.executable, "-m", "unmask", "eval", str(tmp_path / "x.csv"), "--ci", "20"]
-    told = subprocess.run(command, capture_output=True, text=True)
+    wide = {**os.environ, "COLUMNS": "300"}
+    told = subprocess.run(command, capture_output=True, text=True, env=wide)
     assert "UnmaskWarning" not in told.stderr + told.stdout
     lines = [line for line in told.stdout.splitlines() if line.startswith("warning: ")]
     assert "warning: " not in told.stderr
