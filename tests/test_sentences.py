@@ -11,8 +11,8 @@ from tests.sentences import Sentences
 def pinned(tmp_path, monkeypatch):
     """A file of pinned sentences of its own, with two of one test."""
     monkeypatch.setattr(pinning, "PINNED", tmp_path / "sentences.json")
-    first = Sentences("a.py::test", {"/tmp/x": "<folder>"}, is_pinning=True)
-    first.check("5 of 60 people", "/tmp/x/a.txt: no such file")
+    first = Sentences("a.py::test", {"/today/x": "<folder>"}, is_pinning=True)
+    first.check("5 of 60 people", "/today/x/a.txt: no such file")
     first.check_all()
 
 
