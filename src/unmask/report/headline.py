@@ -269,6 +269,10 @@ def verdict(
         return "most", said, lines
     if low > 0:
         return "some", f"At least some succeed: {said}", lines
+    # A known person is not found: that says nothing of linking recordings of the release.
+    if within is not None and within.estimate.luck is not None and within.estimate.luck.beyond:
+        share = 100 * float(within.estimate.value)
+        said += f"; within the release {share:.1f} % succeed, more than by chance"
     return "chance", f"Success beyond chance is not shown: {said}", lines
 
 
